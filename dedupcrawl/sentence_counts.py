@@ -46,15 +46,13 @@ _parts = re.compile(rb"(?<=[.!?;])(?=[ \xe0-\xf4])|(?<=\xe3\x80\x82)").split
 
 #: Parts of words that say of what or from where a view was made.
 _ADDRESS = word_set(":// www. page seite página pagina страниц 页 頁 ページ 网址 網址")
-_names_view, _names_address = (
-    re.compile("|".join(map(re.escape, sorted(parts))).encode()).search for parts in (VIEW_PARTS, _ADDRESS)
-)
+_VIEW_PARTS, _ADDRESS_PARTS = (tuple(part.encode() for part in sorted(parts)) for parts in (VIEW_PARTS, _ADDRESS))
 #: The beginning of a line that points to another page.
-_is_pointer = re.compile(
-    r"(?:\A|\0)\W*(?:(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)|also on [^:\0]{1,60}"
+_points_elsewhere = re.compile(
+    r"\W*(?:(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)|also on [^:]{1,60}"
     r"|more(?: on this| from us| stories)?|related(?: \w+)?|recommended(?: for you)?) ?:"
     r"|(?:相关(?:阅读|新闻|链接|报道|文章|推荐)|(?:延伸|推荐)阅读|推荐) ?:)".encode()
-).search
+).match
 
 
 def sentences_of(lines: bytes) -> list[bytes]:
@@ -101,15 +99,21 @@ def without_view_lines(lines: bytes) -> bytes:
     Args:
         lines: normalised lines in UTF-8, with NUL between them.
     """
-    if not _names_view(lines) and not _is_pointer(lines):
+    if b":" not in lines and not _holds(lines, _VIEW_PARTS):
         return lines
-    return b"\0".join(line for line in lines.split(b"\0") if not _is_of_view(line))
+    return b"\0".join([line for line in lines.split(b"\0") if not _is_of_view(line)])
 
 
 def _is_of_view(line: bytes) -> bool:
     if len(line) > MAX_VIEW_LINE_BYTES:
         return False
-    return bool(_is_pointer(line) or (_names_view(line) and _names_address(line)))
+    if b":" in line and _points_elsewhere(line):
+        return True
+    return _holds(line, _VIEW_PARTS) and _holds(line, _ADDRESS_PARTS)
+
+
+def _holds(line: bytes, parts: tuple[bytes, ...]) -> bool:
+    return any(part in line for part in parts)
 
 
 def count_hashes(hashes: Collection[int]) -> bytes:
