@@ -125,7 +125,7 @@ class Matcher:
         finding = self._strongest(record, candidate)
         equal = self.has_equal_text(record, old)
         # With the same text, another name, or another price or date beside a standing text, is a change.
-        is_changed = versions and bool(self.why_siblings(record, old))
+        is_changed = versions and bool(self.why_siblings(record, old, by_sentences=False))
         if equal and not is_changed:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
@@ -143,7 +143,7 @@ class Matcher:
         finding = self._strongest(record, candidate)
         if finding is None or not is_same_site:
             return finding
-        why = self.why_siblings(record, old)
+        why = self.why_siblings(record, old, by_sentences=finding.relation in _COPIES)
         if not why and finding.relation in _COPIES and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
         if not why:
@@ -170,9 +170,10 @@ class Matcher:
         index = text_sketch_index(self.detectors)
         return new.sketches[index] == old.sketches[index]
 
-    def why_siblings(self, new: Record, old: Record) -> str:
+    def why_siblings(self, new: Record, old: Record, *, by_sentences: bool = True) -> str:
         """Return by what two similar pages of one site differ, "" if they are about the same thing."""
-        return why_siblings(new.identity, old.identity, equal_text=self.has_equal_text(new, old))
+        equal_text = self.has_equal_text(new, old)
+        return why_siblings(new.identity, old.identity, equal_text=equal_text, by_sentences=by_sentences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,10 @@ from dedupcrawl.identity_codec import (
 from dedupcrawl.layout import with_layout, without_layout
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.signatures import LAYOUT_BYTES
+from dedupcrawl.sentence_counts import count_hashes, sentences_of, without_view_lines
 from dedupcrawl.text.features import Features, compared_text, encode_normalized
 from dedupcrawl.text.kernel import is_compiled, loaded
-from dedupcrawl.text.normalize import CODE, decode, pack, simplify
+from dedupcrawl.text.normalize import CODE, decode, pack, simplify, with_ascii_digits
 from dedupcrawl.text.shingles import CACHED_SEEDS, seeded_hash, split_mix
 from dedupcrawl.values import BACKWARDS, HAN_NUMERALS, MAX_SHORTS, other_text, page_values, short_facts, word_sets
 
@@ -68,6 +69,7 @@ MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text i
 MAX_TOKEN_BYTES = 32  #: bytes of a token that are hashed
 MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
+MAX_COUNTED = 6000  #: bytes of a text that is not about its name, whose sentences are counted; else it must be brief
 MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
 #: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
@@ -146,12 +148,18 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     if body is not None:
         is_about = is_about_its_name(names)
     stated, lines = (b"", b"") if is_about else other_text(page)
+    is_brief, is_counted = len(text) < MAX_BRIEF, len(text) < _most_counted(state, title, is_about=is_about)
+    text = with_ascii_digits(text)
+    said = with_ascii_digits(_said_lines(page, state, fold_chinese=fold_chinese)) if is_counted else b""
     sketch = sketcher.pack(
         names,
-        sketcher.values(text, stated),
+        sketcher.values(text, with_ascii_digits(stated)),
         _NO_SHORTS if is_about else sketcher.shorts(stated, lines),
-        -1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"),
-        state & (ALL_NAMES | IS_LONG) | IS_BRIEF * (len(text) < MAX_BRIEF),
+        (
+            -1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"),
+            sketcher.sentences(said, is_brief and not is_about) if is_counted else b"",
+        ),
+        state & (ALL_NAMES | IS_LONG) | IS_BRIEF * is_brief,
     )
     return with_layout(page.layout, sketch, page.removed)
 
@@ -238,15 +246,33 @@ class ReferenceSketcher:
         sample = sorted({each >> 32 - VALUE_BITS << 1 | is_beside for each, is_beside in found.items()})
         return sample[: MAX_VALUES + 1], min(len(found), MAX_SHORTS + 1), sum(found) >> 8 & (1 << FACTS_BITS) - 1
 
+    def sentences(self, lines: bytes, with_values: bool) -> bytes:
+        """Return the counts of a page's sentences, and of its values.
+
+        Of each these are the number modulo 256, the sums of the hashes and of their squares modulo
+        :data:`~dedupcrawl.sentence_counts.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear, so
+        that those of two pages can be subtracted.
+
+        Args:
+            lines: its normalised lines, with NUL between them.
+            with_values: whether to count its values.
+        """
+        counts = count_hashes(self._hashes(sentences_of(lines)))
+        if not with_values:
+            return counts
+        return counts + count_hashes({*self._hashes(page_values(lines.replace(b"\0", b" ")).inner)})
+
     @staticmethod
-    def pack(names: dict[int, int], values: FoundValues, shorts: FoundShorts, body: int, state: int) -> bytes:
+    def pack(
+        names: dict[int, int], values: FoundValues, shorts: FoundShorts, said: tuple[int, bytes], state: int
+    ) -> bytes:
         """Return the bytes of a sketch.
 
         Args:
             names: see :meth:`names`.
             values: see :meth:`values`.
             shorts: see :meth:`shorts`.
-            body: hash of the body, -1 without one.
+            said: the hash of the body, -1 without one, and the counts of :meth:`sentences`, which may be empty.
             state: ``ALL_NAMES``, ``IS_LONG`` and ``IS_BRIEF``.
         """
         inner, outer, short = (
@@ -258,11 +284,12 @@ class ReferenceSketcher:
                 inner,
                 outer,
                 values[2],
-                body,
+                said[0],
                 short,
                 (0, 0) if short.is_whole else shorts[1:],
                 bool(state & IS_LONG),
                 bool(state & IS_BRIEF),
+                said[1],
             )
         )
 
@@ -333,6 +360,27 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
     return body.strip() if is_shown else None
 
 
+def _said_lines(page: Page, state: int, *, fold_chinese: bool) -> bytes:
+    """Return the normalised lines of the text, without those that only views have; NUL is between them.
+
+    Lines that are the heading or title are left out if the name stands elsewhere in the text, see :func:`_body`.
+    """
+    named = {name for name, flag in ((page.heading, HEADING_STANDS), (page.title, TITLE_STANDS)) if state & flag}
+    lines = "\0".join(line for line in compared_text(page).split("\n") if line not in named)
+    return without_view_lines(encode_normalized(lines, fold_chinese=fold_chinese))
+
+
+def _most_counted(state: int, title: str, *, is_about: bool) -> int:
+    """Return how long a text may be whose sentences are counted: those of an article are not.
+
+    An article has a long heading, or no heading and a long title that stands in its text.
+    """
+    if not is_about:
+        return MAX_COUNTED
+    is_titled = state & TITLE_STANDS and not state & HAS_HEADING and _is_long(_own_name(title))
+    return 0 if state & IS_LONG or is_titled else MAX_BRIEF
+
+
 def _is_long(heading: Iterable[str]) -> bool:
     telling = [token for token in heading if _class_of(token[:MAX_TOKEN_BYTES]) == TELLING]
     pairs = 0 if "".join(telling).isascii() else sum(bool(_is_unspaced(token)) for token in telling)
@@ -349,7 +397,7 @@ class Labels(NamedTuple):
 def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> Labels:
     """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
     heading, title = (_own_name(_folded_name(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
-    found = page_values(Features(page, fold_chinese).encoded, other_text(page).beside)
+    found = page_values(with_ascii_digits(Features(page, fold_chinese).encoded), other_text(page).beside)
     table = _keyed_bytes(seed)
     return Labels(
         {_name_key(token[:MAX_TOKEN_BYTES], seed): token for token in heading | title},

@@ -7,9 +7,10 @@ bits, padded with zeros to whole bytes:
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* 11 bits, if anything beside the main text is stored: whether these are all values and all short facts; 3 bits each:
-  numbers of strong and weak values, and of short facts. If these are not all short facts: 8 bits, their number, and 16
-  bits, a hash of them all;
+* if sentences, values beside the main text or short facts are stored: 13 bits: whether there are counts of sentences
+  (1) or also of values (2), whether all values beside the main text and all short facts are stored, and 3 bits each:
+  how many strong and weak values, and short facts; then these counts, of sentences and of values 8, 2 × 12 and 16 × 2
+  bits each. If not all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
   text).
@@ -30,6 +31,7 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.layout import without_layout
+from dedupcrawl.sentence_counts import BUCKETS, COUNTS_BYTES, SUMS_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +42,8 @@ MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, a
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
 FACTS_BITS = BODY_BITS = 16
+_BUCKET_BITS, _HEAD_BITS = 2, 8 * SUMS_BYTES  #: of a bucket; of the number and the sums
+_MOST = (1 << _BUCKET_BITS) - 1
 _FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
 HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
 
@@ -121,6 +125,7 @@ class Identity(NamedTuple):
     all_shorts: tuple[int, int]  #: how many there are, and the hash of all; (0, 0) if the sample is whole
     has_long_heading: bool  #: whether the heading names one page, not a kind of pages
     is_brief: bool  #: whether the main text is brief, such as a notice
+    sentences: bytes  #: see :meth:`dedupcrawl.identity.ReferenceSketcher.sentences`; or empty
 
 
 def pack_identity(identity: Identity) -> bytes:
@@ -153,7 +158,7 @@ def _flags_of(identity: Identity) -> int:
         | _IS_LONG * identity.has_long_heading
         | _ALL_NAMES * identity.names.is_whole
         | _ALL_INNER * identity.inner.is_whole
-        | _HAS_BESIDE * bool(identity.outer.items or identity.shorts.items)
+        | _HAS_BESIDE * bool(identity.outer.items or identity.shorts.items or identity.sentences)
         | _HAS_HEADING * bool(joined & HEADING)
         | _HAS_TITLE * bool(joined & TITLE)
     )
@@ -161,13 +166,20 @@ def _flags_of(identity: Identity) -> int:
 
 def _head_beside(identity: Identity) -> Iterator[tuple[int, int]]:
     outer, shorts = identity.outer, identity.shorts
+    yield len(identity.sentences) // COUNTS_BYTES, 2
     yield outer.is_whole, 1
     yield shorts.is_whole, 1
     for each in (*_by_strength(outer), shorts.items):
         yield len(each), _VALUES_BITS
+    for at, count in enumerate(identity.sentences):
+        yield count, _count_bits(at)
     if not shorts.is_whole:
         yield identity.all_shorts[0], _COUNT_BITS
         yield identity.all_shorts[1], FACTS_BITS
+
+
+def _count_bits(at: int) -> int:
+    return 8 if at % COUNTS_BYTES < SUMS_BYTES else _BUCKET_BITS
 
 
 def _name_flags(names: Sample, flags: int) -> Iterator[tuple[int, int]]:
@@ -207,10 +219,12 @@ def _unpack(sketch: bytes) -> Identity:
     strengths = [bits.number(_VALUES_BITS), bits.number(_VALUES_BITS)]
     facts = bits.number(FACTS_BITS)
     body = bits.number(BODY_BITS) if flags & _HAS_BODY else -1
-    all_outer, all_short, counts, every = True, True, [0, 0, 0], (0, 0)
+    all_outer, all_short, counts, every, sentences = True, True, [0, 0, 0], (0, 0), b""
     if flags & _HAS_BESIDE:
+        counted = bits.number(2)
         all_outer, all_short = bool(bits.number(1)), bool(bits.number(1))
         counts = [bits.number(_VALUES_BITS) for _ in counts]
+        sentences = b"".join(bits.counts() for _ in range(counted))
         every = (0, 0) if all_short else (bits.number(_COUNT_BITS), bits.number(FACTS_BITS))
     all_names, all_inner = bool(flags & _ALL_NAMES), bool(flags & _ALL_INNER)
     keys = [
@@ -233,6 +247,7 @@ def _unpack(sketch: bytes) -> Identity:
         every,
         bool(flags & _IS_LONG),
         bool(flags & _IS_BRIEF),
+        sentences,
     )
 
 
@@ -263,6 +278,11 @@ class _Bits:
     def values(self, counts: Sequence[int], *, is_whole: bool) -> Sample:
         strong, weak = (self.gaps(count, VALUE_BITS, is_whole=is_whole) for count in counts)
         return Sample(dict.fromkeys((*strong, *(each | WEAK for each in weak)), 0), is_whole)
+
+    def counts(self) -> bytes:
+        head, rows = self.number(_HEAD_BITS), self.number(BUCKETS * _BUCKET_BITS)
+        shifts = range((BUCKETS - 1) * _BUCKET_BITS, -1, -_BUCKET_BITS)
+        return head.to_bytes(_HEAD_BITS // 8, "big") + bytes([rows >> shift & _MOST for shift in shifts])
 
     def name_flags(self, key: int, flags: int) -> int:
         where = flags & _HAS_BOTH

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
 from dedupcrawl.layout import OTHER, compare_layouts
+from dedupcrawl.sentence_counts import sentences_differ
 from dedupcrawl.utils.public_suffixes import registrable_domain
 from dedupcrawl.values import MAX_SHORTS
 
@@ -38,6 +39,7 @@ NAME_OF_ONE = "the name of one over a text that is not about it"
 VALUES = "values in the text"
 VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
+SENTENCES = "sentences of each text that the other lacks"
 
 _URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host
 
@@ -72,7 +74,7 @@ def _site_of_host(host: str) -> str:
     return ".".join(name.split(".")[-2:])  # the default rule of the public suffix list
 
 
-def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
+def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool = True) -> str:
     """Return why two pages of one site are not copies of each other; "" if they may be.
 
     Args:
@@ -80,6 +82,7 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
             copy of any.
         old: identity of the other.
         equal_text: whether their main texts are equal.
+        by_sentences: whether sentences tell the pages apart too. Of two versions or parts of one page they do not.
     """
     mine, other = _unpack(new), _unpack(old)
     if mine is None or other is None:
@@ -97,11 +100,14 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool) -> str:
     is_brief = mine.is_brief and other.is_brief
     if not equal_text and _values_differ(mine.inner, other.inner, is_brief=is_brief, is_foreign=is_foreign):
         return VALUES
-    if not is_foreign:
-        return ""
-    if _values_differ(mine.outer, other.outer, is_brief=is_brief, is_foreign=True):
+    if is_foreign and _values_differ(mine.outer, other.outer, is_brief=is_brief, is_foreign=True):
         return VALUES_BESIDE
-    return SHORT_FACTS if _shorts_differ(mine, other, same_layout=same_layout) else ""
+    if is_foreign and _shorts_differ(mine, other, same_layout=same_layout):
+        return SHORT_FACTS
+    # Without a name a text is about nothing that its sentences could tell apart.
+    is_named = bool(mine.names.items and other.names.items)
+    is_compared = by_sentences and is_named and not equal_text
+    return SENTENCES if is_compared and sentences_differ(mine.sentences, other.sentences) else ""
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:
@@ -183,8 +189,13 @@ class _Names(NamedTuple):
 
     @property
     def about(self) -> float:
-        """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing."""
-        return max(about(names.items, own) if _telling(own) > 1 else 0.0 for names, own in self._both)
+        """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing.
+
+        If both have headings, a section that one title adds is no part of the name.
+        """
+        flag = HEADING if self.headed else HEADING | TITLE
+        named = ((names, [key for key in own if names.items[key] & flag]) for names, own in self._both)
+        return max(about(names.items, own) if _telling(own) > 1 else 0.0 for names, own in named)
 
     @property
     def about_in_body(self) -> float:
@@ -232,13 +243,20 @@ def _names_one(names: Sample, lacking: Sequence[int], other: Sample) -> bool:
     own = _heading(names) or frozenset(names.items)
     if not lacking or not own <= {*lacking} or about(names.items, own) >= MIN_ABOUT:
         return False
-    return not _is_site_name(names, own, other)
+    return not _is_site_name(names, own, other) and not _is_titled_like(names, other)
 
 
 def _is_site_name(names: Sample, heading: frozenset[int], other: Sample) -> bool:
     """Return whether a heading names the site: the rest of the title is the heading of the other page."""
     title = {key for key, flags in names.items.items() if flags & TITLE}
     return heading < title and title - heading == _heading(other) and min(heading) >= TELLING
+
+
+def _is_titled_like(names: Sample, other: Sample) -> bool:
+    """Return whether the title of a page under a heading of many pages names what the other page is headed by."""
+    heading = _heading(other)
+    is_said = bool(heading) and about(other.items, heading) >= MIN_ABOUT
+    return is_said and all(names.items.get(key, 0) & TITLE for key in heading)
 
 
 def _heading(names: Sample) -> frozenset[int]:
@@ -264,12 +282,15 @@ def _any(names: Sample, some: Iterable[int], flags: int) -> bool:
 def _values_differ(new: Sample, old: Sample, *, is_brief: bool, is_foreign: bool) -> bool:
     """Return whether each page has many values that the other lacks.
 
-    In a brief text many of the strong values are enough, and a single one if the text is not about the names.
+    In a brief text many of the strong values are enough. A single strong one is if the text is not about the names, and
+    any single one in a brief text that is not.
     """
     if _many_differ(new, old):
         return True
     strong = _strong(new), _strong(old)
-    return (is_brief and _many_differ(*strong)) or (is_foreign and _any_differs(*strong))
+    if is_foreign:
+        return _any_differs(new, old) if is_brief else _any_differs(*strong)
+    return is_brief and _many_differ(*strong)
 
 
 def _strong(values: Sample) -> Sample:

@@ -103,7 +103,7 @@ _is_counted = re.compile(
 _is_passing = re.compile(_pattern(rf" (?:{_alternatives(_PASSING)}){_WORD_END}")).match
 _SEPARATORS = " +k)"  #: up to three of them between a number and a word that counts
 _OTHER_COUNTED = ("people", "person", "user", "customer", "member", "found", " of", "万", "萬")  #: of ``_is_counted``
-#: Words before a number that count readers, and arrows of tickers; "read 12 times", "visto 12 veces".
+#: Words before a number that count readers, or name an edition, and arrows of tickers; "read 12 times", "version 2.1".
 _COUNTING = tuple(
     each.encode()
     for each in (
@@ -119,6 +119,8 @@ _COUNTING = tuple(
         *word_set(
             "回复 回覆 点赞 點讚 转发 轉發 收藏 人气 人氣 コメント コメント数 閲覧数 再生回数 視聴回数 いいね 返信"
         ),
+        # The edition of a manual: most of its pages are the same in the next one.
+        *word_set("version versión versão versione wersja версия версии 版本 版本号 バージョン"),
     )
 )
 _BETWEEN, _MAX_BETWEEN = " :(", 3  #: stand between these words and a number, so many at most
@@ -180,10 +182,12 @@ _UNITS = (
     *word_set("mm cm dm m km ft yd inch inches foot feet mile miles mi m2 m3 cm2 cm3 km2 sqm qm ha"),
     *word_set("mg g kg t oz lb lbs ml cl dl l gal litre litres liter liters gram grams grammes gramm"),
     *word_set("v mv kv w kw mw kwh wh va mah ah hz khz mhz ghz kb mb gb tb kib mib gib bar psi pa hpa kpa mpa"),
-    *word_set("nm rpm hp ps db lm lux mol mmol px pt dpi °c °f ° %"),
+    *word_set("nm rpm hp ps db lm lux mol mmol px pt dpi am pm °c °f ° %"),
+    *word_set("км м см мм кг г л мл вт квт كيلومتر كم متر سم كغ غرام لتر کیلومتر گرم ק״מ מטר ס״מ מ״ר ק״ג גרם"),
 )
 _CURRENCIES_AFTER = word_set(
-    "€ $ £ ¥ ₽ zł kr eur euro euros usd gbp chf dollar dollars pounds cents yuan yen rmb cny jpy руб рублей ₩ ₹"
+    "€ $ £ ¥ ₽ zł kr eur euro euros usd gbp chf dollar dollars pounds cents yuan yen rmb cny jpy руб рублей ₩ ₹ "
+    "kč ₺ lei دينار درهم ريال جنيه ليرة تومان ₪ שקל"
 )
 #: No word end is looked for after them.
 _UNITS_UNSPACED = word_set(
@@ -274,6 +278,7 @@ def _hints() -> _Hints:
 
 
 _LINE, _PART = "\0", "\1"  #: separators of text; normalisation leaves them, and no parsed page has them
+_NO_VALUE = (b"", 0, False)
 _REACH = 40  #: bytes before a number in which words are looked for
 
 _HAN_START = "\u4e00".encode()[:2]  #: the first bytes of 一, 七, 三, 不, 与…: every Chinese text has some
@@ -285,8 +290,8 @@ _han_numbers = re.compile(f"[{HAN_NUMERALS}]+.?", re.DOTALL).findall
 
 # -- what is found ------------------------------------------------------------------------------
 
-_OF_VIEW = word_set("print druck imprim stampa печат 打印 列印 印刷 인쇄")  #: parts of lines that only a view has
-_is_of_view = re.compile(_alternatives(_OF_VIEW)).search
+VIEW_PARTS = word_set("print druck imprim stampa печат 打印 列印 印刷 인쇄")  #: parts of lines that only a view has
+_is_of_view = re.compile(_alternatives(VIEW_PARTS)).search
 _no_letters = re.compile(r"[\W\d_]+").sub
 _has_digit = re.compile(r"\d").search
 
@@ -443,9 +448,6 @@ def _is_counter(text: bytes, start: int, stop: int) -> bool:
     return before.endswith(_COUNTING)
 
 
-_NO_VALUE = (b"", 0, False)
-
-
 def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
     """Return the date, price or measure that a number is part of, where it ends, and whether it is strong.
 
@@ -489,7 +491,7 @@ def word_sets() -> tuple[tuple[bytes, ...], ...]:
         _UNITS_UNSPACED,
         _spaced(_CHANGED),
         _spaced(_PUBLISHED),
-        _OF_VIEW,
+        VIEW_PARTS,
     )
     before = (_COUNTING, _SINCE, (*map(str.encode, _MONTHS),), (*map(str.encode, _CURRENCIES_BEFORE),))
     return (*(tuple(each.encode() for each in words) for words in sets), *before)

@@ -99,13 +99,13 @@ def test_the_latest_sibling_replaces_none() -> None:
         assert len([*dedup.store.records()]) == 2
 
 
-@pytest.mark.parametrize(("name", "relation"), [("Harbour", Relation.EXCERPT), ("All stories", Relation.SIBLING)])
+@pytest.mark.parametrize(("name", "relation"), [("Ferries", Relation.EXCERPT), ("All stories", Relation.SIBLING)])
 def test_a_part_of_a_page_of_the_same_site_is_an_excerpt_under_its_name(
     dedup: Deduplicator, name: str, relation: Relation
 ) -> None:
     long = f"{ENGLISH}</p><p>{OTHER_ENGLISH}</p><p>{ENGLISH[::-1]}"
     add(dedup, "a.example/all", name, long)
-    assert add(dedup, "a.example/1", "Harbour", f"{ENGLISH} {OTHER_ENGLISH}").relation is relation
+    assert add(dedup, "a.example/1", "Ferries", f"{ENGLISH} {OTHER_ENGLISH}").relation is relation
 
 
 @pytest.mark.parametrize(("text", "other"), [(ENGLISH, OTHER_ENGLISH), (CHINESE, OTHER_CHINESE)])

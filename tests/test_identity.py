@@ -33,6 +33,7 @@ from dedupcrawl.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.page.model import Page
+from dedupcrawl.sentence_counts import COUNTS_BYTES, SUMS_BYTES
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.kernel import is_compiled, loaded
 from dedupcrawl.values import HAN_NUMERALS, word_sets
@@ -87,11 +88,15 @@ def flags_of(page: Page, token: str) -> Name:
 @pytest.mark.parametrize(
     ("page", "seed", "golden"),
     [
-        (BOLT, 1, "000000005b22341378b0e628b06979cf48b19f7761c8630df379bb"),
-        (BOLT, 2, "000000005b223412f1bbaa5375d0234cb7397da4f888b0be9d2a54"),
-        (NOTICE, 1, "000000005b23026947e12d523835b3007c28625d3757be"),
-        (Page(url="https://a.example/", text="No name, no number."), 1, "000000005c00000000300f9460"),
-        (LINES, 1, "61626364df011000003c53701bcf45eeec4846e9dc837c"),
+        (BOLT, 1, "000000005f223413789c0003ea04b800000003873145834bce7a458cfbbb0e43186f9bcdd8"),
+        (BOLT, 2, "000000005f223412f19c0003aaf67600000021dd529bae811a65b9cbed27c44585f4e952a0"),
+        (NOTICE, 1, "000000005f23026947dc00036fa8a600000201096a91c1ad9803e14312e9babdf0"),
+        (
+            Page(url="https://a.example/", text="No name, no number."),
+            1,
+            "000000005c000000002c0202e50c88000200000000000000000001e518",
+        ),
+        (LINES, 1, "61626364df011000003c536c0604edd8de000002800000000000000000f3d17bbb1211ba7720df00"),
     ],
     ids=["bolt", "other seed", "chinese", "nameless", "name line"],
 )
@@ -299,14 +304,17 @@ def identities(draw: st.DrawFn) -> Identity:
     )
     every = (0, 0) if shorts.is_whole else draw(st.tuples(st.integers(7, 255), st.integers(0, 2**16 - 1)))
     facts, bits = draw(st.integers(0, 2**16 - 1)), draw(st.tuples(*[st.booleans()] * 3))
-    return Identity(Sample(names, bits[0]), inner, outer, facts, body, shorts, every, *bits[1:])
+    words = draw(st.integers(0, 2))
+    counts = draw(st.binary(min_size=words * COUNTS_BYTES, max_size=words * COUNTS_BYTES))
+    counts = bytes(each & (3 if at % COUNTS_BYTES >= SUMS_BYTES else 255) for at, each in enumerate(counts))
+    return Identity(Sample(names, bits[0]), inner, outer, facts, body, shorts, every, bits[1], bits[2], counts)
 
 
 @given(identities())
 def test_what_is_packed_is_unpacked(identity: Identity) -> None:
     packed = bytes(4) + pack_identity(identity)
     assert unpack_identity(packed) == identity
-    assert 10 <= len(packed) <= 102
+    assert 10 <= len(packed) <= 122
     for damaged in (packed[:-1], packed + b"\0", packed[1:]):
         unpack_identity(damaged)  # never raises
 
@@ -403,6 +411,24 @@ def test_compiled_values(text: str, beside: str, repeat: int, seed: int) -> None
 
 
 @compiled
+@settings(max_examples=600)
+@given(
+    st.one_of(
+        numbered,
+        st.lists(st.sampled_from([*" ☐✓✗漢字。“ü٣ก가𠀀Ж.!?;:\0 7", "updated ", "printed ", "lift"])).map("".join),
+    ),
+    st.booleans(),
+    seeds,
+)
+@example("word " * 2000, True, 1)
+@example("x" * 3000 + "\0✓ \0" + "字" * 700 + "。 7a b7: c", False, 1)
+@example("a. b; c? " + "d! 字e.字" * 40 + "。f", False, 1)
+def test_compiled_sentences(text: str, with_values: bool, seed: int) -> None:
+    reference, sketcher = both_sketchers(seed)
+    assert sketcher.sentences(encode(text), with_values) == reference.sentences(encode(text), with_values)
+
+
+@compiled
 @settings(max_examples=400)
 @given(lines, lines, seeds)
 @example("\0".join(map(chr, range(97, 400))), "\0".join(map(chr, range(300, 900))), 1)
@@ -416,7 +442,8 @@ def test_compiled_short_facts(beside: str, of_text: str, seed: int) -> None:
 def test_compiled_packing(identity: Identity, inner: list[int], outer: list[int], shorts: list[int]) -> None:
     reference, sketcher = both_sketchers(1)
     state = module.ALL_NAMES * identity.names.is_whole + module.IS_LONG * identity.has_long_heading
-    found = (identity.names.items, (inner, outer, identity.facts), (shorts, 200, 7), identity.body, state)
+    said = (identity.body, identity.sentences)
+    found = (identity.names.items, (inner, outer, identity.facts), (shorts, 200, 7), said, state)
     assert sketcher.pack(*found) == reference.pack(*found)
 
 
@@ -438,17 +465,20 @@ def test_compiled_identities(text: str, title: str, heading: str, beside: str, s
         ("names", ("a", b"b", b"")),
         ("values", (b"",)),
         ("shorts", ("", "")),
-        ("pack", ({1: 1}, ([], []), ([], 0, 0), -1, 0)),
-        ("pack", ({1: 0}, ([], [], 0), ([], 0, 0), -1, 0)),
-        ("pack", ({2: 1, 1: 1}, ([], [], 0), ([], 0, 0), -1, 0)),
-        ("pack", ({3 << HASH_BITS: 1}, ([], [], 0), ([], 0, 0), -1, 0)),
-        ("pack", (dict.fromkeys(range(16), 1), ([], [], 0), ([], 0, 0), -1, 0)),
-        ("pack", ({}, ([2, 1], [], 0), ([], 0, 0), -1, 0)),
-        ("pack", ({}, ([1 << 16], [], 0), ([], 0, 0), -1, 0)),
-        ("pack", ({}, ([-1], [], 0), ([], 0, 0), -1, 0)),
-        ("pack", ({}, ([*range(8)], [], 0), ([], 0, 0), -1, 0)),
-        ("pack", ({}, ([], [], 1 << 16), ([], 0, 0), -1, 0)),
-        ("pack", ({}, ([], [], 0), ([], 0, 0), 1 << 16, 0)),
+        ("pack", ({1: 1}, ([], []), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({1: 0}, ([], [], 0), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({2: 1, 1: 1}, ([], [], 0), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({3 << HASH_BITS: 1}, ([], [], 0), ([], 0, 0), (-1, b""), 0)),
+        ("pack", (dict.fromkeys(range(16), 1), ([], [], 0), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({}, ([2, 1], [], 0), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({}, ([1 << 16], [], 0), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({}, ([-1], [], 0), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({}, ([*range(8)], [], 0), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({}, ([], [], 1 << 16), ([], 0, 0), (-1, b""), 0)),
+        ("pack", ({}, ([], [], 0), ([], 0, 0), (1 << 16, b""), 0)),
+        ("pack", ({}, ([], [], 0), ([], 0, 0), (-1, bytes(7)), 0)),
+        ("pack", ({}, ([], [], 0), ([], 0, 0), (-1, bytes(3 * COUNTS_BYTES)), 0)),
+        ("sentences", ("", False)),
     ],
 )
 def test_compiled_code_refuses_other_arguments(name: str, arguments: tuple[object, ...]) -> None:

@@ -135,6 +135,34 @@ def test_pages_about_two_things_are_siblings(one: Page, two: Page, reason: str) 
             page("公示", "录用人员：王芳\n现予以公示。\n" + TERMS),
             module.SHORT_FACTS,
         ),
+        # Words of a text that is not about its heading: a town, a party to a case, a tick.
+        (
+            page("Plumber near you", "Our van reaches Alton soon. " + TERMS, title="Plumber near you"),
+            page("Plumber near you", "Our van reaches Welby soon. " + TERMS, title="Plumber near you"),
+            module.SENTENCES,
+        ),
+        (
+            page("法院公告", "陈立新：本院受理原告诉你买卖合同纠纷一案，自公告之日起经过三十日即视为送达。" + TERMS),
+            page("法院公告", "王秀兰：本院受理原告诉你买卖合同纠纷一案，自公告之日起经过三十日即视为送达。" + TERMS),
+            module.SENTENCES,
+        ),
+        (
+            page("Facilities", "✓ lift for all who cannot walk, ✗ ramp for wheels. " + TERMS),
+            page("Facilities", "✗ lift for all who cannot walk, ✓ ramp for wheels. " + TERMS),
+            module.SENTENCES,
+        ),
+        # Some of many numbers in a brief text that is not about its heading.
+        (
+            page("Lottery", "Issue 31: 5, 9, 12, 18, 24, 31. " + TERMS + "1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 14, 15."),
+            page("Lottery", "Issue 32: 5, 9, 13, 18, 24, 31. " + TERMS + "1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 14, 15."),
+            module.SENTENCES,
+        ),
+        # A price in digits of another script.
+        (
+            page("سيارة تويوتا كورولا", "سيارة تويوتا كورولا السعر ١٤٧٠٠ دينار " + TERMS),
+            page("سيارة تويوتا كورولا", "سيارة تويوتا كورولا السعر ١١٢٠٠ دينار " + TERMS),
+            module.VALUES,
+        ),
         # A price beside the text, and no heading.
         (
             page("", heading="", title="Shop", stated="€ 13.10"),
@@ -191,6 +219,11 @@ STORY = "The harbour froze over in the night, and the ferries stood white at the
         (page("Harbour froze over", STORY), page("", STORY, title="Druckversion", heading="Druckversion")),
         (page("Harbour froze over", STORY), page("", STORY, title="Versión para imprimir")),
         (page("Harbour froze over", STORY), page("", STORY, title="印刷用ページ")),
+        # A heading of many pages, and a view that is headed by the name in the title.
+        (
+            page("", "Greta Kessler passed away. " + TERMS, heading="In loving memory", title="Greta Kessler | Oak"),
+            page("", "Greta Kessler passed away. " + TERMS, heading="Greta Kessler", title="Print"),
+        ),
         # One product in two categories, with a text about it.
         (
             page("Brown teapot", "A brown teapot for six cups. " + TERMS, title="Brown teapot | Kitchen | Shop"),

@@ -94,6 +94,8 @@ def test_dates_prices_and_measures_are_strong(text: str, values: list[str]) -> N
         "3051.23 ▲ 1.2",
         "▼ 12",
         "阅读 3051",
+        "you are reading the manual of version 2.1.",
+        "当前版本：2.1",
         "阅读3051",
         "阅读:3051",
         "阅读(3051)",

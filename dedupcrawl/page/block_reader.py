@@ -55,6 +55,8 @@ MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _texts_aside = XPath("//aside//text()[not(ancestor::a|ancestor::script|ancestor::style|ancestor::select)]")
+MAX_PICTURED_BYTES = 6000  #: of main text; beside a longer one pictures do not matter
+_UNPICTURED = ("a", "nav", "header", "footer", "aside")  #: pictures in these say nothing about the page
 MAX_LABEL_BYTES = 40  #: a longer line without links is more than a label; links after it that are longer are a list
 _ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
 #: A sentence before a source or other words. A full stop after less than three letters may be that of an abbreviation.
@@ -90,7 +92,8 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     text = "\n".join([block[0] for block, why in zip(tree.blocks, reasons, strict=True) if why in KEPT_REASONS])
     kind = kind_of(tree, reasons, in_sentences)
     named = _heading_place(tree, reasons)
-    surroundings, described = _surroundings(tree, reasons, named), metadata(tree.metadata, url)
+    pictures = _pictures(root) if kept < MAX_PICTURED_BYTES else []
+    surroundings, described = _surroundings(tree, reasons, named, pictures), metadata(tree.metadata, url)
     if kept < MIN_MAIN_TEXT:
         heading, title = surroundings["heading"], described["title"]
         data = embedded_text(root, heading, title)
@@ -116,16 +119,18 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
 def leave_out_tail(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
     """Take what belongs to the site off the end of a chosen text: URLs, legal notices, and headlines of other pages.
 
-    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences.
+    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences. A list
+    of links of which the model leaves out the rest is left out as a whole.
     """
     kept = [place for place, keep in enumerate(chosen) if keep]
     tail = len(kept)
     while tail and _is_signature(blocks[kept[tail - 1]]):
         tail -= 1
     listed = tail
-    while listed and _is_headline(blocks[kept[listed - 1]]):
+    is_cut = tail > 0 and [*map(_is_listed_link, blocks[kept[tail - 1] :][:2])] == [True, True]
+    while listed and (_is_headline(blocks[kept[listed - 1]]) or (is_cut and _is_listed_link(blocks[kept[listed - 1]]))):
         listed -= 1
-    if tail - listed >= MIN_HEADLINES and any(_is_told(blocks[place]) for place in kept[:listed]):
+    if (is_cut or tail - listed >= MIN_HEADLINES) and any(_is_told(blocks[place]) for place in kept[:listed]):
         tail = listed - (listed > 0 and blocks[kept[listed - 1]][5] in HEADINGS)
     if tail:
         for place in kept[tail:]:
@@ -140,6 +145,10 @@ def _is_signature(block: RawBlock) -> bool:
 def _is_headline(block: RawBlock) -> bool:
     text, length, _, _, _, tag, _ = block
     return tag == "li" and length in HEADLINE_BYTES and not _ends_sentence(text)
+
+
+def _is_listed_link(block: RawBlock) -> bool:
+    return block[5] == "li" and block[1] == block[2] > 0
 
 
 def _is_told(block: RawBlock) -> bool:
@@ -274,7 +283,13 @@ class _Surroundings(TypedDict):
     stated: str
 
 
-def _surroundings(tree: BlockTree, reasons: list[str], named: int) -> _Surroundings:
+def _pictures(root: _Element) -> list[str]:
+    """Return what the pictures of a page show, by their alternative texts; those in links show other pages."""
+    said = [(image, " ".join((image.get("alt") or "").split())[:MAX_LABEL_BYTES]) for image in root.iter("img")]
+    return [alt for image, alt in said if alt and next(image.iterancestors(*_UNPICTURED), None) is None]
+
+
+def _surroundings(tree: BlockTree, reasons: list[str], named: int, pictures: Sequence[str]) -> _Surroundings:
     """Return the heading and the text beside the main text, which tell pages of one template apart.
 
     If none of several ``<h1>`` is the heading, they stand beside the text.
@@ -287,7 +302,7 @@ def _surroundings(tree: BlockTree, reasons: list[str], named: int) -> _Surroundi
     return _Surroundings(
         heading=tree.blocks[named][0] if named >= 0 else "",
         beside="\n".join([text for text, _ in others]),
-        stated="\n".join([text for text, is_stated in others if is_stated]),
+        stated="\n".join([*(text for text, is_stated in others if is_stated), *pictures]),
     )
 
 

@@ -91,7 +91,8 @@ class Page:
     anchors: str = ""  #: text of topic-anchor blocks (reader ``"topic"``)
     heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text
     beside: str = ""  #: all text that is neither main text nor a heading, a block a line
-    stated: str = ""  #: the part of it without links that was removed for its position only
+    #: the part of it without links that was removed for its position only, and what the pictures of the page show
+    stated: str = ""
     #: signature of the removed text, where less than half was read (:mod:`dedupcrawl.page.signatures`)
     removed: bytes = b""
     layout: bytes = b""  #: signature of the element structure (:mod:`dedupcrawl.page.signatures`); b"" if unknown

@@ -126,12 +126,15 @@ class IdentitySketcher:
     def shorts(self, beside: Buffer, lines: Buffer, /) -> tuple[list[int], int, int]:
         """Return the sample of the short facts, their number, and the hash of them all."""
 
+    def sentences(self, lines: Buffer, with_values: bool, /) -> bytes:
+        """Return the counts of sentences, and of values."""
+
     def pack(
         self,
         names: dict[int, int],
         values: tuple[list[int], list[int], int],
         shorts: tuple[list[int], int, int],
-        body: int,
+        said: tuple[int, bytes],
         state: int,
         /,
     ) -> bytes:

@@ -31,7 +31,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "batch": ["documents", "--documents", "100000", "20000", "--turns", "1"],
     "crawl_pages": ["--pages", "--count", "250"],
     "faults": ["pipeline"],
-    "identity": ["--step", "24"],
+    "identity": ["--step", "6"],
     "shared": ["--runs", "5", "--pages", "10000", "200000"],
 }
 #: Benchmarks with several results, by the names of their files.

@@ -64,11 +64,12 @@ def agree(folder: Path, *crawls: Crawled, name: str = "report") -> dict[str, Any
 def mixed(site: Site) -> list[str]:
     """Pages of every kind."""
     changed = text(2).replace("harbour", "haven", 3)
+    name = " ".join(text(2).split()[-9:]).rstrip(".")
     return [
         site.put("/a/1", plain("Ice", text(1))),
         site.put("/b/1", fancy("Ice", text(1))),
-        site.put("/a/2", plain("Snow", text(2))),
-        site.put("/b/2", fancy("Snow", changed)),
+        site.put("/a/2", plain(name, text(2))),
+        site.put("/b/2", fancy(name, changed)),
         site.put("/a/3", plain("Long", text(3, 400))),
         site.put("/b/3", plain("Long", text(3, 400)[:1200])),
         site.put("/short", plain("Short", "Nothing much.")),

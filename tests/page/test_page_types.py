@@ -264,10 +264,11 @@ def test_a_page_of_which_a_heading_was_read_is_little_read() -> None:
 LINE = "The bridge was closed to carts for the rest of the week, since nobody could see its piers."
 
 
-def ending(*blocks: tuple[str, str], told: int = 2) -> list[bool]:
+def ending(*blocks: tuple[str, str], told: int = 2, left_out: int = 0) -> list[bool]:
+    """Return which blocks after the text are kept; the lines of lists are links, and the last ones left out before."""
     rows = [(LINE, "p")] * told + [(text, tag) for tag, text in blocks]
-    raw = [(text, len(text.encode()), 0, 0, 0, tag, 0) for text, tag in rows]
-    chosen = [True] * len(raw)
+    raw = [(text, len(text.encode()), len(text.encode()) * (tag == "li"), 0, 0, tag, 0) for text, tag in rows]
+    chosen = [True] * (len(raw) - left_out) + [False] * left_out
     leave_out_tail(raw, chosen)
     return chosen[told:]
 
@@ -278,6 +279,13 @@ HEADLINES = [("li", f"Headline number {n} about the river") for n in range(5)]
 def test_headlines_after_a_text_are_left_out() -> None:
     assert ending(("h3", "Related"), *HEADLINES) == [False] * 6
     assert ending(*HEADLINES, ("p", "Powered by us © 2026"), ("p", "https://a.example/t?print=1")) == [False] * 7
+
+
+def test_a_list_that_the_model_cuts_in_two_is_left_out() -> None:
+    short = [("li", f"Course {n}") for n in range(5)]
+    assert ending(*HEADLINES, left_out=2) == [False] * 5
+    assert ending(*short, left_out=4) == [False] * 5
+    assert ending(*short, told=0, left_out=2) == [True] * 3 + [False] * 2
 
 
 def test_a_list_is_kept_where_it_is_the_text() -> None:

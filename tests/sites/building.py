@@ -42,17 +42,19 @@ class _Press:
     def copy(self, draft: Draft, how: Copy) -> SitePage:
         url = url_of(self._url(draft), how, self._writer)
         layout, title = draft.layout or self._plan.layout, self._title(draft)
-        if how is Copy.PRINT:
+        if how in {Copy.PRINT, Copy.FOOTED}:
             layout, title = layouts.printed, "打印" if self._zh else self._writer.of("Print", "Print view")
-        elif how is Copy.AMP:
+        elif how in {Copy.AMP, Copy.READ_MORE}:
             layout = layouts.amp
+        elif how in {Copy.MOBILE, Copy.APP}:
+            layout = layouts.newspaper if layout is layouts.bootstrap else layouts.bootstrap
         elif how is Copy.SECTION:
             section = self._plan.frame.menu[-1]
             title, draft = (
                 f"{draft.title or draft.name} | {section} | {self._plan.frame.name}",
                 replace(draft, trail=(section,)),
             )
-        changed = with_line(draft, how, self._writer, zh=self._zh)
+        changed = with_line(draft, how, self._writer, self._plan.frame, self._url(draft))
         html = self._set(changed, url, layout, title)
         if how is Copy.SESSION:
             html = _local_link.sub(rf"\g<0>?{url.partition('?')[2]}", html)

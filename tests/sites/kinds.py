@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.sites import chinese, forums, generic, notices, press, reference, shops, technical
+from tests.sites import (
+    abroad,
+    boards,
+    catalogues,
+    chinese,
+    forums,
+    generic,
+    notices,
+    offices,
+    press,
+    reference,
+    shops,
+    technical,
+)
 from tests.sites.building import pages_of
 from tests.sites.words import Writer
 
@@ -22,6 +35,10 @@ KINDS: Mapping[str, Callable[[Writer], Blueprint]] = {
     **chinese.KINDS,
     **technical.KINDS,
     **generic.KINDS,
+    **catalogues.KINDS,
+    **offices.KINDS,
+    **abroad.KINDS,
+    **boards.KINDS,
 }
 
 

@@ -156,7 +156,7 @@ def _widget(inner: str, kind: str) -> str:
 def newspaper(view: View) -> str:
     """A newspaper with the elements of HTML 5."""
     draft, frame = view.draft, view.frame
-    return f"""{_head(view, _og("title", view.draft.name) + _og("site_name", frame.name))}
+    return f"""{_head(view, _og("title", view.draft.shown) + _og("site_name", frame.name))}
 <body>{frame.banner}<header><a href="/">{frame.name}</a><nav><ul>{_list(_menu(view))}</ul></nav></header>
 <main><nav aria-label="breadcrumb">{_trail(view, " › ")}</nav><article><header>{view.h1}{draft.lead}</header>
 <div class="article-body">{draft.body}</div>{draft.after}</article>
@@ -201,7 +201,7 @@ itemprop="articleBody"><section>{view.h1}{draft.lead}{draft.body}</section></div
 def portal_zh(view: View) -> str:
     """A portal of a Chinese authority: information table, date bar, tables around it."""
     draft, frame = view.draft, view.frame
-    return f"""{_head(view, _named("SiteName", frame.name) + _named("ArticleTitle", draft.name))}
+    return f"""{_head(view, _named("SiteName", frame.name) + _named("ArticleTitle", draft.shown))}
 <body>{frame.banner}<div class="header"><div class="logo"><a href="/">{frame.name}</a></div><div
 class="search">请输入关键字 <a href="/s">搜索</a></div></div>
 <div class="nav"><ul>{_list(_menu(view))}</ul></div><div class="wrap"><div
@@ -255,7 +255,7 @@ def printed(view: View) -> str:
     draft = view.draft
     return (
         f"<html><head><meta charset=utf-8><title>{view.title}</title></head><body "
-        f"onload='print()'><h2>{draft.name}</h2>"
+        f"onload='print()'><h2>{draft.shown}</h2>"
         f"{draft.body}{draft.after}<hr><p>{view.url}</p></body></html>"
     )
 
@@ -267,7 +267,7 @@ def amp(view: View) -> str:
         f'<!doctype html><html amp lang="{frame.language}"><head><meta charset="utf-8"><title>{view.title}</title>'
         f'<script async src="https://cdn.ampproject.org/v0.js"></script></head><body><header class="amp-wp-header">'
         f'<a href="/">{frame.name}</a></header><article class="amp-wp-article"><h1 '
-        f'class="amp-wp-title">{draft.name}</h1>'
+        f'class="amp-wp-title">{draft.shown}</h1>'
         f'<div class="amp-wp-article-content">{stripped(draft.body)}</div>{draft.after}</article>'
         f'<footer class="amp-wp-footer"><p>{frame.footer}</p><a href="{draft.path}">View the full '
         f"version</a></footer></body></html>"

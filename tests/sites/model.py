@@ -46,6 +46,14 @@ class Copy(StrEnum):
     STAMP = "stamp"  #: a line "Updated …" at the head of the text
     COUNTER = "counter"  #: another number of readers at the end of the text
     NOTE = "note"  #: an editor's note below the text
+    TAIL = "tail"  #: a date and an hour at the end of the text
+    MOBILE = "mobile"  #: another template on the host "m."
+    SCHEME = "scheme"  #: the same page over http
+    FOOTED = "footed"  #: a print view without captions, with a line that tells where it was printed from
+    READ_MORE = "read-more"  #: an accelerated view without captions, with lines that recommend other pages
+    APP = "app"  #: another template, without captions, with a line that recommends an application
+    ARCHIVED = "archived"  #: a line above the text: the page is not updated any more
+    TRANSLATED = "translated"  #: a line above the text: there are other languages, or who translated it
 
 
 class Harder(StrEnum):
@@ -75,6 +83,11 @@ class Draft:
     copies: tuple[Copy, ...] = ()
     host: str = ""  #: default: that of the site
     layout: Layout | None = None  #: default: that of the site
+
+    @property
+    def shown(self) -> str:
+        """The name that views and metadata show: pages whose heading is their title have no other."""
+        return self.heading if self.heading and self.heading == self.title else self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,10 @@ _sentence = re.compile(r"[^.!?。！？]{25,}[.!?。！？]")
 
 
 def said(page: SitePage) -> str:
-    """Return the title, the text and the data of a page without links and what the template adds."""
+    """Return the title, the text, the data and the texts of pictures, without links and what the template adds."""
     root = parse(page.html)
+    for picture in root.findall(".//img"):
+        picture.text, picture.tag = picture.get("alt"), "span"
     for script in root.findall(".//script"):
         script.tag = "div" if script.get("type") else "style"
     etree.strip_elements(root, "a", "style", with_tail=False)

@@ -170,3 +170,8 @@ def _initial(text: str) -> str:
 def slug(name: str) -> str:
     """Return the name as it stands in a URL."""
     return "-".join("".join(char.lower() if char.isalnum() else " " for char in name).split())
+
+
+def listed(names: str) -> list[str]:
+    """Return names that bars separate."""
+    return names.split("|")

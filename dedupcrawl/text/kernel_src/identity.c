@@ -319,10 +319,196 @@ identity_shorts(IdentityObject *self, PyObject *args)
                          (unsigned int)(sum >> 8 & 0xFFFF));
 }
 
+/* The size of a character without spaces around it at a place, 0 for another one; see sentences_of() in
+   sentence_counts.py. */
+static int
+character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    uint8_t lead = at < size ? text[at] : 0;
+    int wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 && lead != 0xE2 ? 3 : 0;
+    return at + wanted <= size ? wanted : 0;
+}
+
+/* Letters, and the digits after them. */
+static Py_ssize_t
+end_of_word(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    Py_ssize_t begin = at;
+    for (;;) {
+        if (at < size && text[at] >= 'a' && text[at] <= 'z') {
+            at++;
+        } else if (at + 1 < size && text[at] >= 0xC3 && text[at] <= 0xDF) {
+            at += 2;
+        } else {
+            break;
+        }
+    }
+    while (at > begin && at < size && text[at] >= '0' && text[at] <= '9') {
+        at++;
+    }
+    return at;
+}
+
+static int
+is_mark(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    return at + 2 < size && text[at] == 0xE2 && text[at + 1] >= 0x96 && text[at + 1] <= 0x9F;
+}
+
+/* Whether a word belongs to a stamp, a counter or a view. */
+static int
+is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
+{
+    return longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0
+           || longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
+           || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end
+           || longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end;
+}
+
+/* Add the hash of a sentence or value, see ReferenceSketcher.sentences() in identity.py. */
+static void
+count_hash(uint8_t *counts, uint32_t hash)
+{
+    uint32_t key = (hash >> 20) % SUMS_PRIME;
+    uint32_t both = (uint32_t)counts[1] << 16 | (uint32_t)counts[2] << 8 | counts[3];
+    uint32_t sum = ((both >> 12) + key) % SUMS_PRIME, squares = ((both & 0xFFF) + key * key) % SUMS_PRIME;
+    uint8_t *bucket = counts + SUMS_BYTES + (key >> 8);
+    counts[0]++;
+    counts[1] = (uint8_t)(sum >> 4);
+    counts[2] = (uint8_t)(sum << 4 | squares >> 8);
+    counts[3] = (uint8_t)squares;
+    *bucket = (*bucket + 1) & 3;
+}
+
+/* The words of a sentence, each with a space after it. */
+typedef struct {
+    uint8_t words[MAX_SENTENCE_BYTES + MAX_TOKEN_BYTES + 1];
+    Py_ssize_t size;
+} Sentence;
+
+static void
+end_sentence(const IdentityObject *self, Sentence *sentence, uint8_t *counts)
+{
+    if (sentence->size) {
+        count_hash(counts, hash_bytes(&self->hash, sentence->words, sentence->size - 1));
+    }
+    sentence->size = 0;
+}
+
+static void
+append_word(const IdentityObject *self, Sentence *sentence, const uint8_t *word, Py_ssize_t size, uint8_t *counts)
+{
+    size = size < MAX_TOKEN_BYTES ? size : MAX_TOKEN_BYTES;
+    memcpy(sentence->words + sentence->size, word, (size_t)size);
+    sentence->size += size;
+    sentence->words[sentence->size++] = ' ';
+    if (sentence->size > MAX_SENTENCE_BYTES) {
+        end_sentence(self, sentence, counts);
+    }
+}
+
+/* Whether a sentence of a line ends before this place. */
+static int
+is_sentence_end(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    if (at >= size) {
+        return 0;
+    }
+    if (at >= 3 && memcmp(text + at - 3, "\xe3\x80\x82", 3) == 0) {
+        return 1;
+    }
+    uint8_t last = text[at - 1];
+    int is_mark = last == '.' || last == '!' || last == '?' || last == ';';
+    return is_mark && (text[at] == ' ' || (text[at] >= 0xE0 && text[at] <= 0xF4));
+}
+
+static void
+count_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+{
+    Sentence sentence = {.size = 0};
+    Py_ssize_t at = 0, start = -1;
+    while (at < size) {
+        Py_ssize_t begin = start < 0 ? at : start, end = end_of_word(text, size, at);
+        if (is_mark(text, size, at)) {
+            start = begin;
+            at += 3;
+            at += at < size && text[at] == ' ';
+            continue;
+        }
+        end = end > at ? end : at + character_size(text, size, at);
+        if (end > at && !is_passing(self, text, begin, end)) {
+            append_word(self, &sentence, text + begin, end - begin, counts);
+        }
+        start = -1;
+        at = end > at ? end : at + 1;
+        if (size > MAX_LINE_BYTES && is_sentence_end(text, size, at)) {
+            end_sentence(self, &sentence, counts);
+        }
+    }
+    end_sentence(self, &sentence, counts);
+}
+
+static void
+count_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+{
+    while (size > 0) {
+        const uint8_t *end = memchr(text, 0, (size_t)size);
+        Py_ssize_t length = end == NULL ? size : end - text;
+        count_line(self, text, length, counts);
+        size -= length + 1;
+        text += length + 1;
+    }
+}
+
+/* Count the values of lines; "spaced" is room for a copy in which spaces are between them. */
+static void
+count_values(const IdentityObject *self, const Py_buffer *lines, uint8_t *spaced, uint8_t *counts)
+{
+    FoundValues values;
+    values.count = 0;
+    memcpy(spaced, lines->buf, (size_t)lines->len);
+    for (Py_ssize_t at = 0; at < lines->len; at++) {
+        spaced[at] = spaced[at] ? spaced[at] : ' ';
+    }
+    find_values(self->words, &self->hash, spaced, lines->len, &values, NULL);
+    for (int i = 0; i < values.count; i++) {
+        count_hash(counts, values.hashes[i]);
+    }
+}
+
+static void
+read_sentences(const IdentityObject *self, const Py_buffer *lines, uint8_t *spaced, uint8_t *counts)
+{
+    count_sentences(self, lines->buf, lines->len, counts);
+    if (spaced != NULL) {
+        count_values(self, lines, spaced, counts + COUNTS_BYTES);
+    }
+}
+
+static PyObject *
+identity_sentences(IdentityObject *self, PyObject *args)
+{
+    Py_buffer lines;
+    int with_values;
+    uint8_t *spaced = NULL, counts[2 * COUNTS_BYTES] = {0};
+    if (!PyArg_ParseTuple(args, "y*p", &lines, &with_values)) {
+        return NULL;
+    }
+    if (with_values && (spaced = PyMem_Malloc((size_t)lines.len + 1)) == NULL) {
+        PyBuffer_Release(&lines);
+        return PyErr_NoMemory();
+    }
+    RUN(lines.len, read_sentences(self, &lines, spaced, counts));
+    PyMem_Free(spaced);
+    PyBuffer_Release(&lines);
+    return PyBytes_FromStringAndSize((const char *)counts, with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES);
+}
+
 static PyMethodDef identity_methods[] = {
     {"names", (PyCFunction)identity_names, METH_VARARGS, NULL},
     {"values", (PyCFunction)identity_values, METH_VARARGS, NULL},
     {"shorts", (PyCFunction)identity_shorts, METH_VARARGS, NULL},
+    {"sentences", (PyCFunction)identity_sentences, METH_VARARGS, NULL},
     {"pack", (PyCFunction)identity_pack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -137,6 +137,8 @@ typedef struct {
     Lowest inner, outer, shorts;
     unsigned int facts, count, hash;
     int body, state;
+    const uint8_t *counts; /* of sentences and values */
+    Py_ssize_t counts_size;
 } Parts;
 
 static void
@@ -151,7 +153,7 @@ pack_parts(Parts *parts, Bits *bits)
     }
     int all_names = (parts->state & ALL_NAMES) != 0, all_inner = cut_sample(&parts->inner);
     int all_outer = cut_sample(&parts->outer), all_shorts = cut_sample(&parts->shorts);
-    int has_beside = parts->outer.count || parts->shorts.count;
+    int has_beside = parts->outer.count || parts->shorts.count || parts->counts_size;
     put(bits, (uint32_t)(has_body << 7 | !!(parts->state & IS_BRIEF) << 6 | !!(parts->state & IS_LONG) << 5
                          | all_names << 4 | all_inner << 3 | has_beside << 2 | !!(where & HEADING) << 1 | !!(where & TITLE)),
         8);
@@ -164,9 +166,13 @@ pack_parts(Parts *parts, Bits *bits)
         put(bits, (uint32_t)parts->body, 16);
     }
     if (has_beside) {
+        put(bits, (uint32_t)(parts->counts_size / COUNTS_BYTES), 2);
         put(bits, (uint32_t)(all_outer << 1 | all_shorts), 2);
         put_counts(bits, &parts->outer);
         put(bits, (uint32_t)parts->shorts.count, 3);
+        for (Py_ssize_t i = 0; i < parts->counts_size; i++) {
+            put(bits, parts->counts[i], i % COUNTS_BYTES < SUMS_BYTES ? 8 : 2);
+        }
         if (!all_shorts) {
             put(bits, parts->count, 8);
             put(bits, parts->hash, 16);
@@ -187,13 +193,15 @@ identity_pack(IdentityObject *Py_UNUSED(self), PyObject *args)
     PyObject *names, *inner, *outer, *shorts;
     Parts parts;
     Bits bits = {.at = 0};
-    if (!PyArg_ParseTuple(args, "O!(OOI)(OII)ii", &PyDict_Type, &names, &inner, &outer, &parts.facts, &shorts,
-                          &parts.count, &parts.hash, &parts.body, &parts.state)
+    if (!PyArg_ParseTuple(args, "O!(OOI)(OII)(iy#)i", &PyDict_Type, &names, &inner, &outer, &parts.facts, &shorts,
+                          &parts.count, &parts.hash, &parts.body, &parts.counts, &parts.counts_size,
+                          &parts.state)
         || !get_names(names, &parts.names) || !get_lowest(inner, 2 << VALUE_BITS, &parts.inner)
         || !get_lowest(outer, 2 << VALUE_BITS, &parts.outer) || !get_lowest(shorts, 2 << VALUE_BITS, &parts.shorts)) {
         return NULL;
     }
-    if (parts.facts > 0xFFFF || parts.count > 0xFF || parts.hash > 0xFFFF || parts.body > 0xFFFF) {
+    if (parts.facts > 0xFFFF || parts.count > 0xFF || parts.hash > 0xFFFF || parts.body > 0xFFFF
+        || parts.counts_size % COUNTS_BYTES || parts.counts_size > 2 * COUNTS_BYTES) {
         PyErr_SetString(PyExc_ValueError, "a hash or a number has too many bits");
         return NULL;
     }

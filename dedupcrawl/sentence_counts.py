@@ -1,0 +1,168 @@
+"""Counts of the sentences of a text, by which two texts that differ in a few words are compared.
+
+Two pages of one wording may differ in a word that is no name and no number: a town, a person, a colour. Then each page
+has a sentence that the other lacks. A view of a page, such as one for printers, has lines more or lacks some, but its
+other sentences are the same.
+
+The number of sentences, the sums of their hashes and of the squares of these, and their numbers in a few buckets are
+*linear*: subtracted from each other, they show the sentences in which two texts differ as if there were no others
+(Cormode and Muthukrishnan, *An improved data stream summary: the count-min sketch and its applications*, 2005). Texts
+with equally many sentences that are not the same each have one that the other lacks. If one text has one or two more,
+such as a stamp, the sums tell which these would be if it lacked none (power sums: Minsky, Trachtenberg and Zippel, *Set
+reconciliation with nearly optimal communication complexity*, 2003). If it has still more, its buckets tell whether it
+lacks any.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from dedupcrawl.page.flatten import word_set
+from dedupcrawl.values import VIEW_PARTS, word_sets
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+BUCKETS = 16  #: of sentences or values
+SUMS_BYTES = 4  #: the number, and in 12 bits each the sums of the hashes and of their squares
+COUNTS_BYTES = SUMS_BYTES + BUCKETS
+PRIME = 4091  #: hashes are numbers below it; it has the remainder 3 by 4, by which square roots are simple
+MAX_WORD_BYTES = 32  #: bytes of a word that are hashed
+MAX_LINE_BYTES = 120  #: of a line that is one sentence, whatever its punctuation: what a view adds is one line
+MAX_SENTENCE_BYTES = 1024  #: of the words of a sentence; a longer one is cut after the word that exceeds it
+MAX_VIEW_LINE_BYTES = 250  #: of a line that only a view has
+
+#: Places of the words of counters, of stamps and of views in :func:`dedupcrawl.values.word_sets`.
+_COUNTED, _CHANGED, _PUBLISHED, _OF_VIEW = 0, 6, 7, 8
+
+_WORD = rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf])+[0-9]*"  #: letters of two bytes: Latin, Greek, Cyrillic, Hebrew, Arabic
+_CHARACTER = rb"(?:[\xe0\xe1\xe3-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
+_MARK = rb"(?:\xe2[\x96-\x9f][\x80-\xbf] ?)"  #: U+2580 to U+27FF: forms, symbols, dingbats
+_all_words = re.compile(rb"%b*(?:%b|%b)" % (_MARK, _WORD, _CHARACTER)).findall
+#: A mark ends a sentence before a space or a character without spaces around it; "。" always does.
+_parts = re.compile(rb"(?<=[.!?;])(?=[ \xe0-\xf4])|(?<=\xe3\x80\x82)").split
+
+#: Parts of words that say of what or from where a view was made.
+_ADDRESS = word_set(":// www. page seite página pagina страниц 页 頁 ページ 网址 網址")
+_VIEW_PARTS, _ADDRESS_PARTS = (tuple(part.encode() for part in sorted(parts)) for parts in (VIEW_PARTS, _ADDRESS))
+#: The beginning of a line that points to another page.
+_points_elsewhere = re.compile(
+    r"\W*(?:(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)|also on [^:]{1,60}"
+    r"|more(?: on this| from us| stories)?|related(?: \w+)?|recommended(?: for you)?) ?:"
+    r"|(?:相关(?:阅读|新闻|链接|报道|文章|推荐)|(?:延伸|推荐)阅读|推荐) ?:)".encode()
+).match
+
+
+def sentences_of(lines: bytes) -> list[bytes]:
+    r"""Return the words of each sentence of a normalised text, without punctuation and without numbers.
+
+    A line of at most ``MAX_LINE_BYTES`` is one sentence.
+    A tick, a cross or another mark is part of the word after it, and digits are part of the word before them. Left out
+    are the words of stamps, counters and views: "updated", "comments", "printed".
+
+    Args:
+        lines: normalised lines in UTF-8, with NUL between them.
+
+    >>> [each.decode() for each in sentences_of("✓ lift, 3 toilets. at b12\0updated 3 may\0站台旁。".encode())]
+    ['✓ lift toilets at b12', 'may', '站 台 旁 。']
+    """
+    passing, view = _passing_words()
+    found: list[bytes] = []
+    every = (part for line in lines.split(b"\0") for part in (_parts(line) if len(line) > MAX_LINE_BYTES else [line]))
+    for part in every:
+        words: list[bytes] = []
+        size = 0
+        for word in _all_words(part):
+            if word not in passing and not word.startswith(view):
+                words.append(word[:MAX_WORD_BYTES])
+                size += len(words[-1]) + 1
+            if size > MAX_SENTENCE_BYTES:
+                found.append(b" ".join(words))
+                words, size = [], 0
+        if words:
+            found.append(b" ".join(words))
+    return found
+
+
+@cache
+def _passing_words() -> tuple[frozenset[bytes], tuple[bytes, ...]]:
+    """Return the words of counters and stamps, and the beginnings of those of views."""
+    sets = word_sets()
+    return frozenset((*sets[_COUNTED], *sets[_CHANGED], *sets[_PUBLISHED])), sets[_OF_VIEW]
+
+
+def without_view_lines(lines: bytes) -> bytes:
+    """Remove the lines that only some views of a page have: "Printed from https://…", "打印本页", "Read more: …".
+
+    Args:
+        lines: normalised lines in UTF-8, with NUL between them.
+    """
+    if b":" not in lines and not _holds(lines, _VIEW_PARTS):
+        return lines
+    return b"\0".join([line for line in lines.split(b"\0") if not _is_of_view(line)])
+
+
+def _is_of_view(line: bytes) -> bool:
+    if len(line) > MAX_VIEW_LINE_BYTES:
+        return False
+    if b":" in line and _points_elsewhere(line):
+        return True
+    return _holds(line, _VIEW_PARTS) and _holds(line, _ADDRESS_PARTS)
+
+
+def _holds(line: bytes, parts: tuple[bytes, ...]) -> bool:
+    return any(part in line for part in parts)
+
+
+def count_hashes(hashes: Collection[int]) -> bytes:
+    """Return the counts of some hashes of 32 bits."""
+    keys = [(each >> 20) % PRIME for each in hashes]
+    buckets = [0] * BUCKETS
+    for key in keys:
+        buckets[key >> 8] += 1
+    sums = sum(keys) % PRIME << 12 | sum(key * key for key in keys) % PRIME
+    return bytes((len(keys) & 0xFF, *sums.to_bytes(SUMS_BYTES - 1, "big"), *(each & 3 for each in buckets)))
+
+
+def sentences_differ(new: bytes, old: bytes) -> bool:
+    """Return whether each page has sentences, or values, that the other lacks, from their counts.
+
+    If one page has all that the other has, this is False for certain.
+    """
+    size = COUNTS_BYTES
+    return _counts_differ(new[:size], old[:size]) or _counts_differ(new[size:], old[size:])
+
+
+def _counts_differ(new: bytes, old: bytes) -> bool:
+    """Return whether each text has something that the other lacks; False if one has no counts."""
+    if not new or not old:
+        return False
+    more = (new[0] - old[0]) % 256
+    if more > 128:
+        return _counts_differ(old, new)
+    buckets = [(mine - other) % 4 for mine, other in zip(new[SUMS_BYTES:], old[SUMS_BYTES:], strict=True)]
+    if more > 2:  # what one lacks makes its bucket smaller, by 3 more modulo 4
+        return sum(buckets) > more
+    (mine, squares), (other, other_squares) = _sums(new), _sums(old)
+    added = _keys_of(more, (mine - other) % PRIME, (squares - other_squares) % PRIME)
+    return added is None or buckets != [sum(key >> 8 == at for key in added) for at in range(BUCKETS)]
+
+
+def _sums(counts: bytes) -> tuple[int, int]:
+    """Return the sum of the keys, and that of their squares."""
+    both = int.from_bytes(counts[1:SUMS_BYTES], "big")
+    return both >> 12, both & 0xFFF
+
+
+def _keys_of(count: int, first: int, second: int) -> tuple[int, ...] | None:
+    """Return the keys with these sums of themselves and of their squares, None if there are none; at most two."""
+    if count < 2:
+        return (first,) * count if second == first * first * count % PRIME and (count or not first) else None
+    square = (2 * second - first * first) % PRIME  # of their difference
+    root = pow(square, (PRIME + 1) // 4, PRIME)
+    if root * root % PRIME != square:
+        return None
+    half = (PRIME + 1) // 2
+    return (first + root) * half % PRIME, (first - root) * half % PRIME
