@@ -67,7 +67,7 @@ def rights(block: Block, runner: PageRunner) -> None:
         client.execute_command(*block.text.split())
     own = url.replace("redis://", "redis://crawler:secret@")
     with Deduplicator(own, "rights") as dedup:
-        assert [dedup.add(html=html, url=at).keep for at, html in PAGES.items()].count(False) == 2
+        assert [dedup.add(html=html, url=f"https://{at}").keep for at, html in PAGES.items()].count(False) == 2
 
 
 def superseded(block: Block, runner: PageRunner) -> None:

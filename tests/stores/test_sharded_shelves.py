@@ -11,7 +11,7 @@ import pytest
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.stores import open_existing, open_store
 from dedupcrawl.stores.redis.address import read_address
-from dedupcrawl.stores.redis.namespace import KeyNames
+from dedupcrawl.stores.redis.namespace import FORMAT, KeyNames
 from dedupcrawl.stores.redis.sharded.layout import ShardLayout
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
@@ -145,7 +145,7 @@ def test_a_damaged_number_of_hashes_is_refused(nodes: Cluster, layout: bytes) ->
     for node in nodes.primaries():
         with node.client() as client:
             if b"dedupcrawl:{news}:meta" in _keys(node):
-                client.hset("dedupcrawl:{news}:meta", "mark", b"4 %b 00" % layout)
+                client.hset("dedupcrawl:{news}:meta", "mark", b"%b %b 00" % (FORMAT.encode(), layout))
     with pytest.raises(StoreError, match="has a value that is not one of ours"):
         planned(nodes)
 
