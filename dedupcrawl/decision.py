@@ -43,13 +43,13 @@ _STRENGTH = {
     Relation.SIBLING: 7,
 }
 #: Relations that one earlier page can have to a page of its site, by the names and values of both.
-_COPIES = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE})
+COPIES = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE})
 #: Relations of two versions of a page.
 VERSIONS = frozenset({Relation.UPDATED, Relation.REFRESHED})
 
 
 #: Relations whose older page ``keep="latest"`` replaces.
-_REPLACEABLE = _COPIES | VERSIONS
+_REPLACEABLE = COPIES | VERSIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Matcher:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
             return finding
-        if finding and finding.relation in _COPIES and not is_changed and is_refresh(record.identity, old.identity):
+        if finding and finding.relation in COPIES and not is_changed and is_refresh(record.identity, old.identity):
             return _with_relation(finding, Relation.REFRESHED)
         return _with_relation(finding or _by_url(candidate, 0.0), Relation.UPDATED)
 
@@ -143,8 +143,8 @@ class Matcher:
         finding = self._strongest(record, candidate)
         if finding is None or not is_same_site:
             return finding
-        why = self.why_siblings(record, old, by_sentences=finding.relation in _COPIES)
-        if not why and finding.relation in _COPIES and is_little_read(record.identity, old.identity):
+        why = self.why_siblings(record, old, by_sentences=finding.relation in COPIES)
+        if not why and finding.relation in COPIES and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
         if not why:
             return finding

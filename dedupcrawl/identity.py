@@ -397,7 +397,9 @@ class Labels(NamedTuple):
 def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> Labels:
     """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
     heading, title = (_own_name(_folded_name(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
-    found = page_values(with_ascii_digits(Features(page, fold_chinese).encoded), other_text(page).beside)
+    found = page_values(
+        with_ascii_digits(Features(page, fold_chinese).encoded), with_ascii_digits(other_text(page).beside)
+    )
     table = _keyed_bytes(seed)
     return Labels(
         {_name_key(token[:MAX_TOKEN_BYTES], seed): token for token in heading | title},

@@ -107,12 +107,6 @@ class Sample(NamedTuple):
         return [each for each in seen if each not in other.items], len(seen)
 
 
-def sample_of(hashes: Iterable[int], size: int = MAX_VALUES) -> Sample:
-    """Return the lowest of some distinct hashes."""
-    lowest = sorted(hashes)
-    return Sample(dict.fromkeys(lowest[:size], 0), len(lowest) <= size)
-
-
 class Identity(NamedTuple):
     """A sketch in its parts."""
 

@@ -19,7 +19,6 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import word_set
 from dedupcrawl.values import VIEW_PARTS, word_sets
 
 if TYPE_CHECKING:
@@ -44,14 +43,22 @@ _all_words = re.compile(rb"%b*(?:%b|%b)" % (_MARK, _WORD, _CHARACTER)).findall
 #: A mark ends a sentence before a space or a character without spaces around it; "。" always does.
 _parts = re.compile(rb"(?<=[.!?;])(?=[ \xe0-\xf4])|(?<=\xe3\x80\x82)").split
 
-#: Parts of words that say of what or from where a view was made.
-_ADDRESS = word_set(":// www. page seite página pagina страниц 页 頁 ページ 网址 網址")
-_VIEW_PARTS, _ADDRESS_PARTS = (tuple(part.encode() for part in sorted(parts)) for parts in (VIEW_PARTS, _ADDRESS))
-#: The beginning of a line that points to another page.
+#: What a line of a view names beside the word for printing.
+_ADDRESSES = (
+    *("://", "www.", "this page", "diese seite", "dieser seite", "cette page", "esta página", "questa pagina"),
+    *("страниц", "本页", "本頁", "网址", "網址", "このページ"),
+)
+_ADDRESS_PARTS = tuple(each.encode() for each in _ADDRESSES)
+_VIEW_PARTS = tuple(part.encode() for part in sorted(VIEW_PARTS))
+_names_view = re.compile(rb"(?<![a-z])(?:%b)" % b"|".join(map(re.escape, _VIEW_PARTS))).search
+#: The beginning of a line that points to another page, behind punctuation and marks.
 _points_elsewhere = re.compile(
-    r"\W*(?:(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)|also on [^:]{1,60}"
-    r"|more(?: on this| from us| stories)?|related(?: \w+)?|recommended(?: for you)?) ?:"
-    r"|(?:相关(?:阅读|新闻|链接|报道|文章|推荐)|(?:延伸|推荐)阅读|推荐) ?:)".encode()
+    rb"(?:[^\w\x80-\xff]|\xe2[\x80-\xbf]{2}|\xe3\x80[\x80-\xbf])*"
+    + (
+        r"(?:(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)|also on [^:]{1,60}"
+        r"|more (?:on this|from us|stories)|related|recommended for you"
+        r"|相关(?:阅读|新闻|链接|报道|文章|推荐)|(?:延伸|推荐)阅读) ?:)"
+    ).encode()
 ).match
 
 
@@ -109,7 +116,7 @@ def _is_of_view(line: bytes) -> bool:
         return False
     if b":" in line and _points_elsewhere(line):
         return True
-    return _holds(line, _VIEW_PARTS) and _holds(line, _ADDRESS_PARTS)
+    return bool(_holds(line, _ADDRESS_PARTS) and _names_view(line))
 
 
 def _holds(line: bytes, parts: tuple[bytes, ...]) -> bool:
@@ -129,7 +136,8 @@ def count_hashes(hashes: Collection[int]) -> bytes:
 def sentences_differ(new: bytes, old: bytes) -> bool:
     """Return whether each page has sentences, or values, that the other lacks, from their counts.
 
-    If one page has all that the other has, this is False for certain.
+    If one page has all that the other has, and at most 128 more, this is False for certain (of values: if neither has
+    more than 128 numbers).
     """
     size = COUNTS_BYTES
     return _counts_differ(new[:size], old[:size]) or _counts_differ(new[size:], old[size:])

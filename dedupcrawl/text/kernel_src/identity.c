@@ -455,6 +455,9 @@ count_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size
         const uint8_t *end = memchr(text, 0, (size_t)size);
         Py_ssize_t length = end == NULL ? size : end - text;
         count_line(self, text, length, counts);
+        if (end == NULL) {
+            break;
+        }
         size -= length + 1;
         text += length + 1;
     }

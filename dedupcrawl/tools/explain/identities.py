@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.decision import COPIES
 from dedupcrawl.identity import label_identity
 from dedupcrawl.identity_codec import Name, unpack_identity
 from dedupcrawl.siblings import is_refresh, site_of
@@ -85,13 +86,15 @@ def compare_identities(
     mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
     if mine is None or other is None or not new.url or site_of(new.url) != site_of(old.url):
         return None
+    found = [each.match.relation for each in matcher.opinions(new, old) if each.match is not None]
+    are_copies = not COPIES.isdisjoint(found)
     labels = [label_identity(page, int(config.seed), fold_chinese=config.fold_chinese) for page in pages if page]
     names = {key: text for label in labels for key, text in label.names.items()}
     values = {key: text for label in labels for key, text in label.values.items()}
     return IdentityComparison(
         _side(mine, other, names, values),
         _side(other, mine, names, values),
-        "" if new.url == old.url else matcher.why_siblings(new, old),
+        "" if new.url == old.url else matcher.why_siblings(new, old, by_sentences=are_copies),
         is_refresh(new.identity, old.identity),
     )
 

@@ -1,5 +1,5 @@
--- Scripts of claims that are sharded over a cluster (sharded/protocol.py). Each touches keys of one tag only. scripts.py cuts
--- at "--@ name", and puts those functions of shard_layout.lua before a script that it calls.
+-- Scripts of claims that are sharded over a cluster (sharded/protocol.py). Each touches keys of one tag only. sharded/layout.py
+-- cuts at "--@ name", and puts those functions of shard_layout.lua before a script that it calls.
 --
 -- KEYS  r: records. s: stages: a letter and the id: p pending -> empty; w wounded -> ids of the blockers, instead of p;
 --       o owner -> token (8 bytes) and state (1); x condemned -> time; h and a key -> how many ids were added to a bucket

@@ -60,9 +60,6 @@ class Found(NamedTuple):
         return self.owner[:8]
 
 
-ABSENT = Found(b"X")
-
-
 @dataclass(frozen=True, slots=True)
 class _Tag:
     slot: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 SLOTS = 16384
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5  #: seconds before commands are sent again; the pause doubles
+REDIRECTS = 8  #: times that a call is redirected at once; after that there is a pause before
 MAP_LIFE = 1.0  #: seconds after which a node without replicas is looked up again
 WAIT_SHARE = 0.5  #: of the socket's timeout, for which a node waits for its replicas
 _CHUNK = 1 << 16
@@ -110,9 +112,13 @@ class ClusterWire:
         replies: list[Any] = [None] * len(commands)
         todo: list[tuple[int, Place | None, bool]] = [(n, None, False) for n in range(len(commands))]
         began, pause = time.monotonic(), FIRST_PAUSE
-        while todo:
+        for turn in count(1):
             todo, cause = self._round(commands, replies, todo)
-            if todo and cause is not None:
+            if not todo:
+                break
+            if cause is None and turn > REDIRECTS:
+                cause = NoConnection("its nodes redirect a call to each other")
+            if cause is not None:
                 if time.monotonic() - began > self._patience:
                     raise self._error(cause)
                 time.sleep(pause)
