@@ -10,7 +10,7 @@ from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
 from dedupcrawl.layout import LITTLE_READ, evidence_with_layout, is_little_read
-from dedupcrawl.siblings import is_refresh, site_of, why_siblings
+from dedupcrawl.siblings import is_refresh, site_of, why_different, why_siblings
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict
 
@@ -135,16 +135,16 @@ class Matcher:
         return _with_relation(finding or _by_url(candidate, 0.0), Relation.UPDATED)
 
     def _of_other_url(self, record: Record, candidate: Candidate) -> Finding | None:
-        """Compare pages of two URLs. On one site the names and values of both must agree too."""
+        """Compare pages of two URLs. The values of both must agree too, and on one site their names and sentences."""
         old = candidate.record
-        is_same_site = bool(record.url and old.url) and site_of(record.url) == site_of(old.url)
+        is_same_site = _are_of_one_site(record, old)
         if is_same_site and self.scope == OTHER_HOSTS:
             return None
         finding = self._strongest(record, candidate)
-        if finding is None or not is_same_site:
+        if finding is None or (not is_same_site and finding.relation not in COPIES):
             return finding
         why = self.why_siblings(record, old, by_sentences=finding.relation in COPIES)
-        if not why and finding.relation in COPIES and is_little_read(record.identity, old.identity):
+        if not why and is_same_site and finding.relation in COPIES and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
         if not why:
             return finding
@@ -171,7 +171,9 @@ class Matcher:
         return new.sketches[index] == old.sketches[index]
 
     def why_siblings(self, new: Record, old: Record, *, by_sentences: bool = True) -> str:
-        """Return by what two similar pages of one site differ, "" if they are about the same thing."""
+        """Return by what two similar pages differ, "" if they are about the same thing."""
+        if not _are_of_one_site(new, old):
+            return why_different(new.identity, old.identity) if new.url and old.url else ""
         equal_text = self.has_equal_text(new, old)
         return why_siblings(new.identity, old.identity, equal_text=equal_text, by_sentences=by_sentences)
 
@@ -294,6 +296,10 @@ def cluster_of(record: Record) -> str:
     if record.cluster:
         return record.cluster
     return blake2b(b"\0".join((record.url.encode("utf-8", "replace"), *record.sketches)), digest_size=6).hexdigest()
+
+
+def _are_of_one_site(new: Record, old: Record) -> bool:
+    return bool(new.url and old.url) and site_of(new.url) == site_of(old.url)
 
 
 def _by_url(candidate: Candidate, similarity: float) -> Finding:

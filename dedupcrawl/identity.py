@@ -52,7 +52,7 @@ from dedupcrawl.identity_codec import (
 from dedupcrawl.layout import with_layout, without_layout
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.signatures import LAYOUT_BYTES
-from dedupcrawl.sentence_counts import count_hashes, sentences_of, without_view_lines
+from dedupcrawl.sentence_counts import count_hashes, lines_of, sentences_of, sign_hashes, without_view_lines
 from dedupcrawl.text.features import Features, compared_text, encode_normalized
 from dedupcrawl.text.kernel import is_compiled, loaded
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify, with_ascii_digits
@@ -149,16 +149,17 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         is_about = is_about_its_name(names)
     stated, lines = (b"", b"") if is_about else other_text(page)
     is_brief, is_counted = len(text) < MAX_BRIEF, len(text) < _most_counted(state, title, is_about=is_about)
+    is_signed = is_about and len(text) < MAX_COUNTED
     text = with_ascii_digits(text)
-    said = with_ascii_digits(_said_lines(page, state, fold_chinese=fold_chinese)) if is_counted else b""
+    said = with_ascii_digits(_said_lines(page, state, fold_chinese=fold_chinese)) if is_counted or is_signed else b""
+    counts = sketcher.signature(said) if is_signed else b""
+    if is_counted:
+        counts += sketcher.sentences(said, is_brief and not is_about)
     sketch = sketcher.pack(
         names,
         sketcher.values(text, with_ascii_digits(stated)),
         _NO_SHORTS if is_about else sketcher.shorts(stated, lines),
-        (
-            -1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"),
-            sketcher.sentences(said, is_brief and not is_about) if is_counted else b"",
-        ),
+        (-1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"), counts),
         state & (ALL_NAMES | IS_LONG) | IS_BRIEF * is_brief,
     )
     return with_layout(page.layout, sketch, page.removed)
@@ -262,6 +263,14 @@ class ReferenceSketcher:
             return counts
         return counts + count_hashes({*self._hashes(page_values(lines.replace(b"\0", b" ")).inner)})
 
+    def signature(self, lines: bytes) -> bytes:
+        """Return the signature of a page's lines: their number modulo 16, and a hash of them.
+
+        Args:
+            lines: its normalised lines, with NUL between them.
+        """
+        return sign_hashes([self._hash(each) for each in lines_of(lines)])
+
     @staticmethod
     def pack(
         names: dict[int, int], values: FoundValues, shorts: FoundShorts, said: tuple[int, bytes], state: int
@@ -272,7 +281,8 @@ class ReferenceSketcher:
             names: see :meth:`names`.
             values: see :meth:`values`.
             shorts: see :meth:`shorts`.
-            said: the hash of the body, -1 without one, and the counts of :meth:`sentences`, which may be empty.
+            said: the hash of the body, -1 without one, and the counts of :meth:`sentences`, behind the
+                :meth:`signature` of the lines of a text that is about the name; each may be empty.
             state: ``ALL_NAMES``, ``IS_LONG`` and ``IS_BRIEF``.
         """
         inner, outer, short = (

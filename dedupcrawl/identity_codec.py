@@ -7,10 +7,12 @@ bits, padded with zeros to whole bytes:
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* if sentences, values beside the main text or short facts are stored: 13 bits: whether there are counts of sentences
-  (1) or also of values (2), whether all values beside the main text and all short facts are stored, and 3 bits each:
+* if sentences, lines, values beside the main text or short facts are stored: 13 bits: whether there are counts of
+  sentences (1) or also of values (2), whether all values beside the main text and all short facts are stored, and 3
+  bits each:
   how many strong and weak values, and short facts; then these counts, of sentences and of values 8, 2 × 12 and 16 × 2
   bits each. If not all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
+  or 2 bits (3), the signature of the lines in 16, and a bit: whether counts of sentences follow, and nothing else;
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
   text).
@@ -31,7 +33,7 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.layout import without_layout
-from dedupcrawl.sentence_counts import BUCKETS, COUNTS_BYTES, SUMS_BYTES
+from dedupcrawl.sentence_counts import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +46,7 @@ VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without 
 FACTS_BITS = BODY_BITS = 16
 _BUCKET_BITS, _HEAD_BITS = 2, 8 * SUMS_BYTES  #: of a bucket; of the number and the sums
 _MOST = (1 << _BUCKET_BITS) - 1
+_SIGNED = 3  #: in place of a number of counts
 _FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
 HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
 
@@ -159,13 +162,20 @@ def _flags_of(identity: Identity) -> int:
 
 
 def _head_beside(identity: Identity) -> Iterator[tuple[int, int]]:
-    outer, shorts = identity.outer, identity.shorts
-    yield len(identity.sentences) // COUNTS_BYTES, 2
+    outer, shorts, sentences = identity.outer, identity.shorts, identity.sentences
+    if len(sentences) % COUNTS_BYTES:
+        yield _SIGNED, 2
+        yield int.from_bytes(sentences[:SIGNATURE_BYTES], "big"), 8 * SIGNATURE_BYTES
+        yield len(sentences) > SIGNATURE_BYTES, 1
+        for at, count in enumerate(sentences[SIGNATURE_BYTES:]):
+            yield count, _count_bits(at)
+        return
+    yield len(sentences) // COUNTS_BYTES, 2
     yield outer.is_whole, 1
     yield shorts.is_whole, 1
     for each in (*_by_strength(outer), shorts.items):
         yield len(each), _VALUES_BITS
-    for at, count in enumerate(identity.sentences):
+    for at, count in enumerate(sentences):
         yield count, _count_bits(at)
     if not shorts.is_whole:
         yield identity.all_shorts[0], _COUNT_BITS
@@ -216,6 +226,10 @@ def _unpack(sketch: bytes) -> Identity:
     all_outer, all_short, counts, every, sentences = True, True, [0, 0, 0], (0, 0), b""
     if flags & _HAS_BESIDE:
         counted = bits.number(2)
+    if flags & _HAS_BESIDE and counted == _SIGNED:
+        sentences = bits.number(8 * SIGNATURE_BYTES).to_bytes(SIGNATURE_BYTES, "big")
+        sentences += bits.counts() if bits.number(1) else b""
+    elif flags & _HAS_BESIDE:
         all_outer, all_short = bool(bits.number(1)), bool(bits.number(1))
         counts = [bits.number(_VALUES_BITS) for _ in counts]
         sentences = b"".join(bits.counts() for _ in range(counted))

@@ -11,6 +11,10 @@ with equally many sentences that are not the same each have one that the other l
 such as a stamp, the sums tell which these would be if it lacked none (power sums: Minsky, Trachtenberg and Zippel, *Set
 reconciliation with nearly optimal communication complexity*, 2003). If it has still more, its buckets tell whether it
 lacks any.
+
+The text of an article changes in words when it is edited, and a view of it is read a little differently. So of a text
+that is about the name of its page less is stored: the number of its lines, and a hash of them. Two pages that are
+filled in from one template have equally many lines, and not the same ones.
 """
 
 from __future__ import annotations
@@ -19,17 +23,19 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.values import VIEW_PARTS, word_sets
+from dedupcrawl.values import VIEW_PARTS, is_counted, is_counting, word_sets
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+SIGNATURE_BYTES = 2  #: the number of lines in 4 bits, and their hash in 12
 BUCKETS = 16  #: of sentences or values
 SUMS_BYTES = 4  #: the number, and in 12 bits each the sums of the hashes and of their squares
 COUNTS_BYTES = SUMS_BYTES + BUCKETS
 PRIME = 4091  #: hashes are numbers below it; it has the remainder 3 by 4, by which square roots are simple
 MAX_WORD_BYTES = 32  #: bytes of a word that are hashed
 MAX_LINE_BYTES = 120  #: of a line that is one sentence, whatever its punctuation: what a view adds is one line
+MAX_STAMP_BYTES = 80  #: of a stamp or counter
 MAX_SENTENCE_BYTES = 1024  #: of the words of a sentence; a longer one is cut after the word that exceeds it
 MAX_VIEW_LINE_BYTES = 250  #: of a line that only a view has
 
@@ -39,6 +45,8 @@ _COUNTED, _CHANGED, _PUBLISHED, _OF_VIEW = 0, 6, 7, 8
 _WORD = rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf])+[0-9]*"  #: letters of two bytes: Latin, Greek, Cyrillic, Hebrew, Arabic
 _CHARACTER = rb"(?:[\xe0\xe1\xe3-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
 _MARK = rb"(?:\xe2[\x96-\x9f][\x80-\xbf] ?)"  #: U+2580 to U+27FF: forms, symbols, dingbats
+_UNSPACED = {0xE0, 0xE1, *range(0xE3, 0xF5)}  #: first bytes of characters without spaces around them
+_numbers = re.compile(rb"[0-9]+").finditer
 _all_words = re.compile(rb"%b*(?:%b|%b)" % (_MARK, _WORD, _CHARACTER)).findall
 #: A mark ends a sentence before a space or a character without spaces around it; "。" always does.
 _parts = re.compile(rb"(?<=[.!?;])(?=[ \xe0-\xf4])|(?<=\xe3\x80\x82)").split
@@ -93,6 +101,41 @@ def sentences_of(lines: bytes) -> list[bytes]:
     return found
 
 
+def lines_of(lines: bytes) -> list[bytes]:
+    r"""Return the lines of a normalised text, and the sentences of lines of more than ``MAX_LINE_BYTES``.
+
+    Left out are stamps and counters, of at most ``MAX_STAMP_BYTES``: what has a number and a word of a stamp or view,
+    or a number beside a word that counts readers or names an edition.
+
+    Args:
+        lines: normalised lines in UTF-8, with NUL between them.
+
+    >>> lines_of("fund a\0code 519003.\0updated 3 may\0更新于 12:31\0manual of version 2.1".encode())
+    [b'fund a', b'code 519003.']
+    """
+    every = (part for line in lines.split(b"\0") for part in (_parts(line) if len(line) > MAX_LINE_BYTES else [line]))
+    return [part.strip(b" ") for part in every if part.strip(b" ") and not _is_stamp(part)]
+
+
+def _is_stamp(part: bytes) -> bool:
+    if len(part) > MAX_STAMP_BYTES:
+        return False
+    numbers = [found.span() for found in _numbers(part)]
+    if any(is_counting(part[:start]) or is_counted(part, stop) for start, stop in numbers):
+        return True
+    passing, unspaced, view = _stamp_words()
+    words = _all_words(part) if numbers else []
+    return bool(numbers) and (_holds(part, unspaced) or any(each in passing or each.startswith(view) for each in words))
+
+
+@cache
+def _stamp_words() -> tuple[frozenset[bytes], tuple[bytes, ...], tuple[bytes, ...]]:
+    """Return the words of stamps, those in scripts without spaces, and the beginnings of those of views."""
+    sets = word_sets()
+    words = (*sets[_CHANGED], *sets[_PUBLISHED])
+    return frozenset(words), tuple(each for each in words if each[0] in _UNSPACED), sets[_OF_VIEW]
+
+
 @cache
 def _passing_words() -> tuple[frozenset[bytes], tuple[bytes, ...]]:
     """Return the words of counters and stamps, and the beginnings of those of views."""
@@ -133,14 +176,28 @@ def count_hashes(hashes: Collection[int]) -> bytes:
     return bytes((len(keys) & 0xFF, *sums.to_bytes(SUMS_BYTES - 1, "big"), *(each & 3 for each in buckets)))
 
 
+def sign_hashes(hashes: Collection[int]) -> bytes:
+    """Return the signature of lines with these hashes of 32 bits: their number modulo 16, and 12 bits of their sum."""
+    return ((len(hashes) & 0xF) << 12 | (sum(hashes) >> 20 & 0xFFF)).to_bytes(SIGNATURE_BYTES, "big")
+
+
 def sentences_differ(new: bytes, old: bytes) -> bool:
     """Return whether each page has sentences, or values, that the other lacks, from their counts.
 
     If one page has all that the other has, and at most 128 more, this is False for certain (of values: if neither has
-    more than 128 numbers).
+    more than 128 numbers). Of signatures it is True if there are equally many lines, and not the same ones.
     """
+    (mine, new), (other, old) = _split(new), _split(old)
+    if mine and other and mine != other and mine[0] >> 4 == other[0] >> 4:
+        return True
     size = COUNTS_BYTES
     return _counts_differ(new[:size], old[:size]) or _counts_differ(new[size:], old[size:])
+
+
+def _split(counts: bytes) -> tuple[bytes, bytes]:
+    """Return the signature, and the counts."""
+    size = len(counts) % COUNTS_BYTES
+    return counts[:size], counts[size:]
 
 
 def _counts_differ(new: bytes, old: bytes) -> bool:

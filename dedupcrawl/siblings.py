@@ -110,6 +110,23 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
     return SENTENCES if is_compared and sentences_differ(mine.sentences, other.sentences) else ""
 
 
+def why_different(new: bytes, old: bytes) -> str:
+    """Return why two pages of different sites are not copies of each other; "" if they may be.
+
+    Reprints have other titles, other facts beside the text, and lines more or less. Their numbers are the same: it is
+    another page if each text has many numbers that the other lacks, or, in a brief text, any.
+
+    Args:
+        new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`.
+        old: identity of the other.
+    """
+    mine, other = _unpack(new), _unpack(old)
+    if mine is None or other is None:
+        return ""
+    differ = _any_differs if mine.is_brief and other.is_brief else _many_differ
+    return VALUES if differ(mine.inner, other.inner) else ""
+
+
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:
     """Return whether each page has a short fact that the other lacks: a print view may have none, or more.
 

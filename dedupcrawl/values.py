@@ -90,7 +90,7 @@ _SINCE = tuple(each.encode() for each in ("vor ", "il y a ", "hace ", "há "))
 _READERS = word_set("people person persons user users reader readers customer customers member members")
 _DOING, _HAVING = word_set("found like watch view online read"), word_set("have has")
 
-_is_counted = re.compile(
+is_counted = re.compile(
     _pattern(
         rf"(?: of [0-9]{{1,9}})?(?:[ +k)]|万|萬){{0,3}}(?:"
         rf"(?:{_alternatives(each.replace('+', ' ') for each in _COUNTED)}){_WORD_END}"
@@ -102,7 +102,7 @@ _is_counted = re.compile(
 ).match
 _is_passing = re.compile(_pattern(rf" (?:{_alternatives(_PASSING)}){_WORD_END}")).match
 _SEPARATORS = " +k)"  #: up to three of them between a number and a word that counts
-_OTHER_COUNTED = ("people", "person", "user", "customer", "member", "found", " of", "万", "萬")  #: of ``_is_counted``
+_OTHER_COUNTED = ("people", "person", "user", "customer", "member", "found", " of", "万", "萬")  #: of ``is_counted``
 #: Words before a number that count readers, or name an edition, and arrows of tickers; "read 12 times", "version 2.1".
 _COUNTING = tuple(
     each.encode()
@@ -434,13 +434,18 @@ def _number_places(text: bytes) -> tuple[list[int], list[int]]:
 
 def _is_counter(text: bytes, start: int, stop: int) -> bool:
     """Return whether a number counts readers or tells a time that passes."""
-    if text[stop : stop + 4] in _hints().counted and _is_counted(text, stop) is not None:
+    if text[stop : stop + 4] in _hints().counted and is_counted(text, stop) is not None:
         return True
     if text[start - 4 : start] not in _hints().counting:
         return False
     before = text[max(0, start - _REACH) : start]
     if before.endswith(_SINCE):
         return _is_passing(text, stop) is not None
+    return is_counting(before)
+
+
+def is_counting(before: bytes) -> bool:
+    """Return whether a text ends with a word that counts, or names an edition, and little more."""
     for _ in range(_MAX_BETWEEN):
         if before.endswith(_COUNTING) or before[-1:] not in _BETWEEN_BYTES:
             break

@@ -33,7 +33,7 @@ from dedupcrawl.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.page.model import Page
-from dedupcrawl.sentence_counts import COUNTS_BYTES, SUMS_BYTES
+from dedupcrawl.sentence_counts import COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.kernel import is_compiled, loaded
 from dedupcrawl.values import HAN_NUMERALS, word_sets
@@ -88,9 +88,9 @@ def flags_of(page: Page, token: str) -> Name:
 @pytest.mark.parametrize(
     ("page", "seed", "golden"),
     [
-        (BOLT, 1, "000000005f223413789c0003ea04b800000003873145834bce7a458cfbbb0e43186f9bcdd8"),
-        (BOLT, 2, "000000005f223412f19c0003aaf67600000021dd529bae811a65b9cbed27c44585f4e952a0"),
-        (NOTICE, 1, "000000005f23026947dc00036fa8a600000201096a91c1ad9803e14312e9babdf0"),
+        (BOLT, 1, "000000005f22341378b1db280fa812e00000000e1cc5160d2f39e91633eeec390c61be6f3760"),
+        (BOLT, 2, "000000005f223412f1b195c80eabd9d800000087754a6eba046996e72fb49f111617d3a54a80"),
+        (NOTICE, 1, "000000005f23026947f1d7480dbea2980000080425aa4706b6600f850c4ba6eaf7c0"),
         (
             Page(url="https://a.example/", text="No name, no number."),
             1,
@@ -304,10 +304,16 @@ def identities(draw: st.DrawFn) -> Identity:
     )
     every = (0, 0) if shorts.is_whole else draw(st.tuples(st.integers(7, 255), st.integers(0, 2**16 - 1)))
     facts, bits = draw(st.integers(0, 2**16 - 1)), draw(st.tuples(*[st.booleans()] * 3))
-    words = draw(st.integers(0, 2))
-    counts = draw(st.binary(min_size=words * COUNTS_BYTES, max_size=words * COUNTS_BYTES))
+    size = draw(st.integers(0, 2)) * COUNTS_BYTES
+    counts = draw(st.binary(min_size=size, max_size=size))
+    signature = draw(st.binary(min_size=SIGNATURE_BYTES, max_size=SIGNATURE_BYTES)) if size < 2 * COUNTS_BYTES else b""
+    signature = signature if draw(st.booleans()) else b""
+    if signature:
+        outer = shorts = Sample({}, True)
+        every = (0, 0)
     counts = bytes(each & (3 if at % COUNTS_BYTES >= SUMS_BYTES else 255) for at, each in enumerate(counts))
-    return Identity(Sample(names, bits[0]), inner, outer, facts, body, shorts, every, bits[1], bits[2], counts)
+    said = signature + counts
+    return Identity(Sample(names, bits[0]), inner, outer, facts, body, shorts, every, bits[1], bits[2], said)
 
 
 @given(identities())
@@ -415,17 +421,23 @@ def test_compiled_values(text: str, beside: str, repeat: int, seed: int) -> None
 @given(
     st.one_of(
         numbered,
-        st.lists(st.sampled_from([*" ☐✓✗漢字。“ü٣ก가𠀀Ж.!?;:\0 7", "updated ", "printed ", "lift"])).map("".join),
+        st.lists(
+            st.sampled_from(
+                [*" ☐✓✗漢字。“ü٣ก가𠀀Ж.!?;:\0 7", "updated ", "printed ", "lift", "更新", "阅读", "version", ": "]
+            )
+        ).map("".join),
     ),
     st.booleans(),
     seeds,
 )
 @example("word " * 2000, True, 1)
 @example("x" * 3000 + "\0✓ \0" + "字" * 700 + "。 7a b7: c", False, 1)
+@example("a\0 更新于 3\0updated\0read 7 times\0 \0" + "✓ updated 3. " * 20, False, 1)
 @example("a. b; c? " + "d! 字e.字" * 40 + "。f", False, 1)
 def test_compiled_sentences(text: str, with_values: bool, seed: int) -> None:
     reference, sketcher = both_sketchers(seed)
     assert sketcher.sentences(encode(text), with_values) == reference.sentences(encode(text), with_values)
+    assert sketcher.signature(encode(text)) == reference.signature(encode(text))
 
 
 @compiled
@@ -479,6 +491,7 @@ def test_compiled_identities(text: str, title: str, heading: str, beside: str, s
         ("pack", ({}, ([], [], 0), ([], 0, 0), (-1, bytes(7)), 0)),
         ("pack", ({}, ([], [], 0), ([], 0, 0), (-1, bytes(3 * COUNTS_BYTES)), 0)),
         ("sentences", ("", False)),
+        ("signature", ("",)),
     ],
 )
 def test_compiled_code_refuses_other_arguments(name: str, arguments: tuple[object, ...]) -> None:

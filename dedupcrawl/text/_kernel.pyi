@@ -129,6 +129,9 @@ class IdentitySketcher:
     def sentences(self, lines: Buffer, with_values: bool, /) -> bytes:
         """Return the counts of sentences, and of values."""
 
+    def signature(self, lines: Buffer, /) -> bytes:
+        """Return the signature of lines: their number modulo 16, and a hash of them."""
+
     def pack(
         self,
         names: dict[int, int],

@@ -507,11 +507,119 @@ identity_sentences(IdentityObject *self, PyObject *args)
     return PyBytes_FromStringAndSize((const char *)counts, with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES);
 }
 
+/* Whether a part of a line is a stamp or a counter, see sentence_counts.py. */
+static int
+is_stamp_part(const IdentityObject *self, const uint8_t *text, Py_ssize_t size)
+{
+    int has_number = 0;
+    Py_ssize_t start = -1;
+    for (Py_ssize_t at = 0, stop = 0; size <= MAX_STAMP_BYTES && at < size; at = stop + 1) {
+        for (stop = at; stop < size && text[stop] >= '0' && text[stop] <= '9';) {
+            stop++;
+        }
+        if (stop == at) {
+            continue;
+        }
+        has_number = 1;
+        if (is_counting(&self->words[COUNTING], text, at) || is_counted(self->words, text, size, stop)) {
+            return 1;
+        }
+    }
+    for (Py_ssize_t at = 0; has_number && at < size;) {
+        if (is_mark(text, size, at)) {
+            start = start < 0 ? at : start;
+            at += 3;
+            at += at < size && text[at] == ' ';
+            continue;
+        }
+        Py_ssize_t begin = start < 0 ? at : start, end = end_of_word(text, size, at);
+        int character = character_size(text, size, at);
+        if (character
+            && (word_from(&self->words[CHANGED], text, size, at, ANYWHERE) >= 0
+                || word_from(&self->words[PUBLISHED], text, size, at, ANYWHERE) >= 0)) {
+            return 1;
+        }
+        end = end > at ? end : at + character;
+        if (end > at
+            && (longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0
+                || longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
+                || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end)) {
+            return 1;
+        }
+        start = -1;
+        at = end > at ? end : at + 1;
+    }
+    return 0;
+}
+
+/* The number of lines, and the sum of their hashes. */
+typedef struct {
+    uint32_t count, sum;
+} Signature;
+
+static void
+sign_part(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Signature *signature)
+{
+    const uint8_t *part = text;
+    Py_ssize_t length = size;
+    while (length && *part == ' ') {
+        part++;
+        length--;
+    }
+    while (length && part[length - 1] == ' ') {
+        length--;
+    }
+    if (length && !is_stamp_part(self, text, size)) {
+        signature->count++;
+        signature->sum += hash_bytes(&self->hash, part, length);
+    }
+}
+
+static void
+sign_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Signature *signature)
+{
+    Py_ssize_t begin = 0;
+    for (Py_ssize_t at = 1; size > MAX_LINE_BYTES && at < size; at++) {
+        if (is_sentence_end(text, size, at)) {
+            sign_part(self, text + begin, at - begin, signature);
+            begin = at;
+        }
+    }
+    sign_part(self, text + begin, size - begin, signature);
+}
+
+static void
+sign_lines(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Signature *signature)
+{
+    for (const uint8_t *stop = text + size; text <= stop;) {
+        const uint8_t *end = text < stop ? memchr(text, 0, (size_t)(stop - text)) : NULL;
+        end = end == NULL ? stop : end;
+        sign_line(self, text, end - text, signature);
+        text = end + 1;
+    }
+}
+
+static PyObject *
+identity_signature(IdentityObject *self, PyObject *lines)
+{
+    Py_buffer view;
+    Signature signature = {0, 0};
+    if (PyObject_GetBuffer(lines, &view, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    RUN(view.len, sign_lines(self, view.buf, view.len, &signature));
+    PyBuffer_Release(&view);
+    uint32_t both = (signature.count & 0xF) << 12 | (signature.sum >> 20 & 0xFFF);
+    const char bytes[SIGNATURE_BYTES] = {(char)(both >> 8), (char)both};
+    return PyBytes_FromStringAndSize(bytes, SIGNATURE_BYTES);
+}
+
 static PyMethodDef identity_methods[] = {
     {"names", (PyCFunction)identity_names, METH_VARARGS, NULL},
     {"values", (PyCFunction)identity_values, METH_VARARGS, NULL},
     {"shorts", (PyCFunction)identity_shorts, METH_VARARGS, NULL},
     {"sentences", (PyCFunction)identity_sentences, METH_VARARGS, NULL},
+    {"signature", (PyCFunction)identity_signature, METH_O, NULL},
     {"pack", (PyCFunction)identity_pack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -25,6 +25,9 @@ enum {
     COUNTS_BYTES = SUMS_BYTES + BUCKETS,
     SUMS_PRIME = 4091,
     MAX_LINE_BYTES = 120,
+    MAX_STAMP_BYTES = 80,
+    SIGNATURE_BYTES = 2,
+    SIGNED = 3, /* in place of a number of counts */
     MAX_SENTENCE_BYTES = 1024,
     UNSPACED_RANGES = 16,
     SEARCHED_AT_ONCE = 32,

@@ -223,6 +223,8 @@ typedef struct {
 uint32_t add_to_crc(const ByteHash *hash, uint32_t crc, const uint8_t *text, Py_ssize_t size);
 uint32_t end_of_crc(uint32_t crc);
 uint32_t hash_bytes(const ByteHash *hash, const uint8_t *text, Py_ssize_t size);
+int is_counted(const WordSet *words, const uint8_t *text, Py_ssize_t size, Py_ssize_t at);
+int is_counting(const WordSet *words, const uint8_t *text, Py_ssize_t start);
 int is_stamp(const WordSet *words, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end);
 
 /* Find the values of a text, and its facts unless they are NULL. */

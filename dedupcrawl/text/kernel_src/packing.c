@@ -165,7 +165,14 @@ pack_parts(Parts *parts, Bits *bits)
     if (has_body) {
         put(bits, (uint32_t)parts->body, 16);
     }
-    if (has_beside) {
+    if (parts->counts_size % COUNTS_BYTES) {
+        put(bits, SIGNED, 2);
+        put(bits, (uint32_t)parts->counts[0] << 8 | parts->counts[1], 16);
+        put(bits, parts->counts_size > SIGNATURE_BYTES, 1);
+        for (Py_ssize_t i = SIGNATURE_BYTES; i < parts->counts_size; i++) {
+            put(bits, parts->counts[i], i - SIGNATURE_BYTES < SUMS_BYTES ? 8 : 2);
+        }
+    } else if (has_beside) {
         put(bits, (uint32_t)(parts->counts_size / COUNTS_BYTES), 2);
         put(bits, (uint32_t)(all_outer << 1 | all_shorts), 2);
         put_counts(bits, &parts->outer);
@@ -201,7 +208,9 @@ identity_pack(IdentityObject *Py_UNUSED(self), PyObject *args)
         return NULL;
     }
     if (parts.facts > 0xFFFF || parts.count > 0xFF || parts.hash > 0xFFFF || parts.body > 0xFFFF
-        || parts.counts_size % COUNTS_BYTES || parts.counts_size > 2 * COUNTS_BYTES) {
+        || (parts.counts_size % COUNTS_BYTES && parts.counts_size != SIGNATURE_BYTES
+            && parts.counts_size != SIGNATURE_BYTES + COUNTS_BYTES)
+        || parts.counts_size > 2 * COUNTS_BYTES) {
         PyErr_SetString(PyExc_ValueError, "a hash or a number has too many bits");
         return NULL;
     }

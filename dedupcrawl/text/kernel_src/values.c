@@ -130,6 +130,27 @@ is_counted_from(Source text, Py_ssize_t at)
     return 0;
 }
 
+int
+is_counted(const WordSet *words, const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
+{
+    return is_counted_from((Source){.words = words, .bytes = text, .size = size}, at);
+}
+
+/* Whether a word that counts, or names an edition, stands before a number, with little between. */
+int
+is_counting(const WordSet *words, const uint8_t *text, Py_ssize_t start)
+{
+    for (int i = 0; i <= MAX_BETWEEN; i++, start--) {
+        if (word_until(words, text, start, ANYWHERE) >= 0) {
+            return 1;
+        }
+        if (start == 0 || !(text[start - 1] == ' ' || text[start - 1] == ':' || text[start - 1] == '(')) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
 static int
 is_counter(Source text, Py_ssize_t start, Py_ssize_t stop)
 {
@@ -145,16 +166,7 @@ is_counter(Source text, Py_ssize_t start, Py_ssize_t stop)
     if (find_back(text, SINCE, start, ANYWHERE) >= 0) {
         return has(text, stop, " ") && find(text, PASSING, stop + 1, AT_WORDS) >= 0;
     }
-    for (int i = 0; i <= MAX_BETWEEN; i++) {
-        if (find_back(text, COUNTING, start, ANYWHERE) >= 0) {
-            return 1;
-        }
-        if (start == 0 || !(text.bytes[start - 1] == ' ' || text.bytes[start - 1] == ':' || text.bytes[start - 1] == '(')) {
-            return 0;
-        }
-        start--;
-    }
-    return 0;
+    return is_counting(&text.words[COUNTING], text.bytes, start);
 }
 
 /* Whether the text up to `end` says that a date follows: one of the words, and little more. */
