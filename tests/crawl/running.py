@@ -22,6 +22,7 @@ REACTORS: Mapping[str, Mapping[str, Any]] = {
     "epoll": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
     "none": {"TWISTED_REACTOR_ENABLED": False},
 }
+PATIENCE = 600.0  #: seconds that a crawl may take
 #: Pages come one after the other, in the order of their links, however busy the machine is.
 IN_TURN: Mapping[str, Any] = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
 
@@ -74,7 +75,7 @@ class Running:
 
     def wait(self) -> int | None:
         """Wait for the process; return its exit code."""
-        self.process.join(60)
+        self.process.join(PATIENCE)
         return self.process.exitcode
 
 

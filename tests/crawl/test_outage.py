@@ -10,7 +10,7 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from tests.crawl.distant import Network
-from tests.crawl.running import REACTORS, finish, start
+from tests.crawl.running import PATIENCE, REACTORS, finish, start
 from tests.crawl.site import fancy, plain, text
 from tests.crawl.test_distant import over
 
@@ -68,10 +68,15 @@ def hold_copies(site: Site, network: Network) -> None:
     site.on_path = hold
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)
+
+
+def wait_for_lines(folder: Path, needle: str, count: int = 1) -> None:
+    """Wait until a running crawl of this folder has logged so many lines with a text."""
+    wait_for(lambda: sum(path.read_text().count(needle) for path in folder.glob("*.out")) >= count)
 
 
 def filed(network: Network) -> int:
@@ -89,7 +94,16 @@ def test_kept_pages_are_filed_when_the_store_is_back(
     site: Site, tmp_path: Path, network: Network, reactor: str, how: str
 ) -> None:
     urls = [*articles(site), *articles(site, fancy, "b")]
-    at(site, _6=lambda: network.cut(how), _16=network.mend)
+
+    def cut() -> None:
+        wait_for(lambda: filed(network) > 0)
+        network.cut(how)
+
+    def mend() -> None:
+        wait_for_lines(tmp_path, "The store is away")
+        network.mend()
+
+    at(site, _6=cut, _16=mend)
     hold_copies(site, network)
     crawled = crawl(tmp_path, network, urls, reactor=reactor)
 
@@ -132,7 +146,12 @@ def test_what_no_store_took_is_filed_by_the_next_crawl(site: Site, tmp_path: Pat
 def test_a_killed_crawl_leaves_its_spool(site: Site, tmp_path: Path, network: Network) -> None:
     urls = articles(site)
     running = begin(tmp_path, network, urls)
-    at(site, _6=network.cut, _20=running.process.kill)
+
+    def kill() -> None:
+        wait_for_lines(tmp_path, "Scraped from", 16)
+        running.process.kill()
+
+    at(site, _6=network.cut, _20=kill)
     running.wait()
     network.mend()
     spooled = len(spools(tmp_path))
@@ -154,7 +173,7 @@ def test_two_crawls_share_the_folder_of_the_spool(site: Site, tmp_path: Path, ne
         if len(seen) == 2:
             network.cut()
             both.set()
-        both.wait(60)
+        both.wait(PATIENCE)
 
     site.on_path = cut_when_both_crawl
     runs = [begin(tmp_path, network, urls) for urls in pages.values()]
@@ -184,7 +203,12 @@ def test_other_namespaces_and_configurations_have_other_spools(site: Site, tmp_p
 
 def test_pages_may_wait_for_the_store(site: Site, tmp_path: Path, network: Network) -> None:
     urls = articles(site)
-    at(site, _6=network.cut, _12=network.mend)
+
+    def mend() -> None:
+        wait_for_lines(tmp_path, "The store is away")
+        network.mend()
+
+    at(site, _6=network.cut, _12=mend)
     crawled = crawl(tmp_path, network, urls, DEDUP_ON_STORE_ERROR="wait")
 
     assert len(crawled.items) == crawled.dedup["checked"] == PAGES
@@ -251,7 +275,8 @@ def test_a_refused_item_whose_claim_was_not_released_comes_again(site: Site, tmp
 def test_a_claim_that_could_not_be_given_back_at_once_is_soon(site: Site, tmp_path: Path, network: Network) -> None:
     """One call fails, but the store is reachable: no worker waits for a claim that is still to be released."""
     refused = site.put("/a/1", plain("Ice", text(1)))
-    copy = site.put("/b/1", plain("Ice", text(1)), delay=1)
+    copy = site.put("/b/1", plain("Ice", text(1)))
+    site.on_path = lambda path: path == "/b/1" and wait_for(lambda: not network.has_fault("no-release"))
     refuse = {"ITEM_PIPELINES": {"tests.crawl.components.Refuse": 300}, "REFUSE": "/a/"}
     network.cut("no-release")
     crawled = crawl(tmp_path, network, [refused, copy], DEDUP_WAIT=60, **refuse)

@@ -210,8 +210,8 @@ def test_patience_ends() -> None:
 
     async def work(far: Far) -> None:
         far.is_away = True
-        await far.fail("a")
         began = time.monotonic()
+        await far.fail("a")
         assert not await far.client.wait_for_return()
         assert time.monotonic() - began > patience / 2
         assert not await far.client.wait_for_return()  # no second wait
