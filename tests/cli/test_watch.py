@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIVE, NO_LONGER_LIVE, CURSOR = b"\x1b[?1049h", b"\x1b[?1049l", b"\x1b[?25h"  #: escape sequences
-BOUND = 120  #: seconds until a test fails
+BOUND = 600  #: seconds until a test fails
 ARTICLES = 30
 COMMAND = (sys.executable, "-c", "from dedupcrawl.cli import main; main()", "store", "watch")
 

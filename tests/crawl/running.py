@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from tests.crawl.driver import main
 from tests.forking import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from multiprocessing.process import BaseProcess
     from pathlib import Path
 
@@ -134,3 +135,14 @@ def crawl(
 ) -> Crawled:
     """Run one crawl to its end."""
     return finish(start(folder, (spider, args), settings=settings, reactor=reactor))[0]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def wait_for_lines(folder: Path, needle: str, count: int = 1) -> None:
+    """Wait until a running crawl of this folder has logged so many lines with a text."""
+    wait_for(lambda: sum(path.read_text().count(needle) for path in folder.glob("*.out")) >= count)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from tests.crawl.distant import Network
-from tests.crawl.running import PATIENCE, REACTORS, finish, start
+from tests.crawl.running import PATIENCE, REACTORS, finish, start, wait_for, wait_for_lines
 from tests.crawl.site import fancy, plain, text
 from tests.crawl.test_distant import over
 
@@ -66,17 +65,6 @@ def hold_copies(site: Site, network: Network) -> None:
                 wait_for(lambda: filed(network) >= PAGES)
 
     site.on_path = hold
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-
-
-def wait_for_lines(folder: Path, needle: str, count: int = 1) -> None:
-    """Wait until a running crawl of this folder has logged so many lines with a text."""
-    wait_for(lambda: sum(path.read_text().count(needle) for path in folder.glob("*.out")) >= count)
 
 
 def filed(network: Network) -> int:
