@@ -264,7 +264,12 @@ def test_a_claim_that_could_not_be_given_back_at_once_is_soon(site: Site, tmp_pa
     """One call fails, but the store is reachable: no worker waits for a claim that is still to be released."""
     refused = site.put("/a/1", plain("Ice", text(1)))
     copy = site.put("/b/1", plain("Ice", text(1)))
-    site.on_path = lambda path: path == "/b/1" and wait_for(lambda: not network.has_fault("no-release"))
+
+    def hold(path: str) -> None:
+        if path == "/b/1":
+            wait_for(lambda: not network.has_fault("no-release"))
+
+    site.on_path = hold
     refuse = {"ITEM_PIPELINES": {"tests.crawl.components.Refuse": 300}, "REFUSE": "/a/"}
     network.cut("no-release")
     crawled = crawl(tmp_path, network, [refused, copy], DEDUP_WAIT=60, **refuse)

@@ -17,11 +17,11 @@ from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.stores.base import Record
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from tests.crawl.distant import Network
-from tests.crawl.running import IN_TURN, crawl, finish, on_every_reactor, start
+from tests.crawl.running import IN_TURN, crawl, finish, on_every_reactor, start, wait_for
 from tests.crawl.site import fancy, index, plain, text
 from tests.crawl.test_distant import over
 from tests.crawl.test_feeds import waiting_for
-from tests.crawl.test_outage import articles, at, wait_for
+from tests.crawl.test_outage import articles, at
 
 if TYPE_CHECKING:
     from pathlib import Path
