@@ -55,6 +55,16 @@ def at(site: Site, **events: Any) -> None:
     site.on_request = note
 
 
+def noticed(network: Network, folder: Path) -> Callable[[], None]:
+    """Return a function that mends the network, as soon as the crawl of this folder has noticed that it is cut."""
+
+    def mend() -> None:
+        wait_for_lines(folder, "The store is away")
+        network.mend()
+
+    return mend
+
+
 def hold_copies(site: Site, network: Network) -> None:
     """Answer the requests for copies once all articles are filed."""
     one = Lock()
@@ -87,11 +97,7 @@ def test_kept_pages_are_filed_when_the_store_is_back(
         wait_for(lambda: filed(network) > 0)
         network.cut(how)
 
-    def mend() -> None:
-        wait_for_lines(tmp_path, "The store is away")
-        network.mend()
-
-    at(site, _6=cut, _16=mend)
+    at(site, _6=cut, _16=noticed(network, tmp_path))
     hold_copies(site, network)
     crawled = crawl(tmp_path, network, urls, reactor=reactor)
 
@@ -191,12 +197,7 @@ def test_other_namespaces_and_configurations_have_other_spools(site: Site, tmp_p
 
 def test_pages_may_wait_for_the_store(site: Site, tmp_path: Path, network: Network) -> None:
     urls = articles(site)
-
-    def mend() -> None:
-        wait_for_lines(tmp_path, "The store is away")
-        network.mend()
-
-    at(site, _6=network.cut, _12=mend)
+    at(site, _6=network.cut, _12=noticed(network, tmp_path))
     crawled = crawl(tmp_path, network, urls, DEDUP_ON_STORE_ERROR="wait")
 
     assert len(crawled.items) == crawled.dedup["checked"] == PAGES

@@ -201,7 +201,7 @@ def test_after_a_long_outage_others_have_time_to_come_back() -> None:
         assert await waiting
 
     far = Far(threads=True, lease=60)
-    asyncio.run(asyncio.wait_for(work(far), 60))
+    asyncio.run(asyncio.wait_for(work(far), 600))
     assert far.log[-4:] == ["made up", "make up", "made up", "close"]
 
 
