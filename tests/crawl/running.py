@@ -138,6 +138,7 @@ def crawl(
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until a condition is true, and no longer than a crawl may take."""
     end = time.monotonic() + PATIENCE
     while not condition() and time.monotonic() < end:
         time.sleep(0.05)

@@ -47,7 +47,7 @@ class Pair:
         shared = {"DEDUP_STORE": store, "DEDUP_NAMESPACE": reactor, "DEDUP_LEASE": LEASE, "DEDUP_WAIT": 600}
         begin = partial(start, folder, reactor=reactor)
         self.blocked = begin(("Reader", {"urls": self.urls[:1]}), settings=shared | block)
-        while self.beside.info().open == 0:
+        while self.beside.info().pages == 0:
             assert self.blocked.process.is_alive()
             time.sleep(0.01)
         self.other = begin(("Reader", {"urls": self.urls[1:]}), settings=shared)

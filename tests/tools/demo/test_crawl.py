@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -44,7 +44,8 @@ def rows(file: Path) -> list[dict[str, Any]]:
 def hold_ports(journal: list[dict[str, Any]], stack: ExitStack) -> None:
     """Keep the ports that the system chose for the sites of a crawl, or another crawl may get them for other sites."""
     for port in {urlsplit(row["url"]).port or 0 for row in journal} - {*range(FIRST_PORT, FIRST_PORT + 5)}:
-        stack.enter_context(socket.create_server((HOST, port)))
+        with suppress(OSError):  # somebody else has got it
+            stack.enter_context(socket.create_server((HOST, port)))
 
 
 @pytest.fixture(scope="module")
