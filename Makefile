@@ -69,7 +69,7 @@ docs: install
 # A test that fails beside others runs once more, alone, and must pass then. Its first failure stays in the output: it is a fault
 # of the test or of the code, and is mended. Only failed tests (status 1) get this; interrupts and internal errors end the run.
 pytest: install
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile || { \
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile || { \
 		test $$? -eq 1 || exit 1; \
 		echo "TESTS FAILED BESIDE OTHERS (see above). They run once more, alone:"; \
 		$(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none; }

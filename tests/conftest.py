@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from filelock import FileLock
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import forking
 from tests.command_server import ready
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from tests.stores.servers import Cluster
     from tests.xdist_scheduling import Shares
 
-# The time of an example says nothing on a busy machine.
-settings.register_profile("no deadline", deadline=None)
-settings.load_profile("no deadline")
+# The same examples in each run: whether a change passes must not depend on chance, nor on the time that an example
+# takes on a busy machine. ``pytest --hypothesis-profile search`` draws others.
+_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("repeatable", _UNTIMED, derandomize=True, database=None)
+settings.register_profile("search", _UNTIMED, derandomize=False)
+settings.load_profile("repeatable")
 
 #: Tests that begin many processes.
 FORKING = ("tests/crawl/", "tests/faults/", "tests/sites/test_crawl.py", "tests/test_preloaded.py")

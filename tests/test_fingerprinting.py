@@ -16,7 +16,7 @@ from dedupcrawl.page.model import TOO_LARGE, Kind, Page
 from dedupcrawl.stores.base import KEY_BYTES, Record
 from dedupcrawl.text.features import FeaturesBatch
 from dedupcrawl.text.shingles import seeded_hash
-from tests.cost import least_cpu_seconds
+from tests.cost import takes_less
 from tests.text.test_features_batch import texts
 from tests.texts import CHINESE, ENGLISH
 
@@ -131,7 +131,7 @@ def test_a_long_text_that_normalisation_multiplies_is_refused_early(character: s
     fingerprinter = FINGERPRINTERS["exact", "minhash"]
     assert fingerprinter.fingerprint(page) == Uncheckable(TOO_LARGE)
     assert fingerprinter.fingerprint_many([page, page]) == [Uncheckable(TOO_LARGE)] * 2
-    assert least_cpu_seconds(lambda: fingerprinter.fingerprint(page)) < 0.05
+    assert takes_less(lambda: fingerprinter.fingerprint(page), 0.05)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tests.batch.corpus import Batch, lines, page, split, write_lines
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PATIENCE = 120.0  #: seconds that a busy machine may take
+PATIENCE = 600.0  #: seconds that a busy machine may take
 PART = 40  #: pages
 
 

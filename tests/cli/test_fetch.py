@@ -68,7 +68,7 @@ def test_a_server_that_drips_does_not_hold_a_command(command: str, dripping: Dri
     result = CliRunner().invoke(app, [command, dripping.url, *more, "--timeout", "0.3"])
     assert isinstance(result.exception, DedupError)
     assert "not fetched within 0.3 seconds; --timeout changes this limit" in str(result.exception)
-    assert time.monotonic() - start < 20  # without a deadline it never returns
+    assert time.monotonic() - start < 120  # without a deadline it never returns
 
 
 def test_a_page_that_arrives_in_time_is_read() -> None:

@@ -54,7 +54,7 @@ def labelling(*args: object) -> Iterator[tuple[subprocess.Popen[str], str, list[
 
 def send(address: str, what: str, sent: object = None) -> Any:
     parts = urlsplit(address)
-    connection = HTTPConnection(parts.netloc, timeout=60)
+    connection = HTTPConnection(parts.netloc, timeout=600)
     body = None if sent is None else json.dumps(sent)
     headers = {"Content-Type": "application/json"} if sent is not None else {}
     connection.request("GET" if sent is None else "POST", parts.path + what, body, headers)
@@ -75,7 +75,7 @@ def test_a_whole_session(run: Path, tmp_path: Path) -> None:
         assert state["question"] is None
         assert len(read_labels(file)) == 3  # before the session ends
         send(address, "done", {})
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=600)
     assert process.returncode == 0
     assert "1 same, 1 different, 1 skipped in this session; 2 labels in all." in rest
     assert f"dedupcrawl eval pairs {file} --suggest" in rest
@@ -88,7 +88,7 @@ def test_whatever_ends_it_labels_are_kept_and_not_asked_again(run: Path, tmp_pat
         first = send(address, "state")["question"]["id"]
         send(address, "answer", {"id": first, "answer": "same"})
         process.send_signal(ends)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     assert process.returncode == (0 if ends == signal.SIGINT else -signal.SIGKILL)
     with labelling(run, "-o", file) as (_, address, said):
         assert "1 are labelled" in said[0]
@@ -119,7 +119,7 @@ def test_a_run_without_pairs_serves_nothing(tmp_path: Path) -> None:
     path = ledger(tmp_path / "run.ledger", web(1, 0)[:1])
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [*_COMMAND, str(path), "-o", str(tmp_path / "labels.jsonl")]
-    found = subprocess.run(command, capture_output=True, text=True, env=env, check=True, timeout=120)
+    found = subprocess.run(command, capture_output=True, text=True, env=env, check=True, timeout=600)
     assert "There is no pair to ask about" in found.stdout
 
 

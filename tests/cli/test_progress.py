@@ -51,7 +51,7 @@ class Terminal:
             self._written += read
 
     def text(self) -> str:
-        self._reader.join(60)
+        self._reader.join(600)
         return self._written.decode()
 
 

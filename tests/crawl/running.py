@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from tests.crawl.driver import main
 from tests.forking import processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from multiprocessing.process import BaseProcess
     from pathlib import Path
 
@@ -22,6 +23,7 @@ REACTORS: Mapping[str, Mapping[str, Any]] = {
     "epoll": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
     "none": {"TWISTED_REACTOR_ENABLED": False},
 }
+PATIENCE = 600.0  #: seconds that a crawl may take
 #: Pages come one after the other, in the order of their links, however busy the machine is.
 IN_TURN: Mapping[str, Any] = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
 
@@ -74,7 +76,7 @@ class Running:
 
     def wait(self) -> int | None:
         """Wait for the process; return its exit code."""
-        self.process.join(60)
+        self.process.join(PATIENCE)
         return self.process.exitcode
 
 
@@ -133,3 +135,15 @@ def crawl(
 ) -> Crawled:
     """Run one crawl to its end."""
     return finish(start(folder, (spider, args), settings=settings, reactor=reactor))[0]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until a condition is true, and no longer than a crawl may take."""
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+
+
+def wait_for_lines(folder: Path, needle: str, count: int = 1) -> None:
+    """Wait until a running crawl of this folder has logged so many lines with a text."""
+    wait_for(lambda: sum(path.read_text().count(needle) for path in folder.glob("*.out")) >= count)

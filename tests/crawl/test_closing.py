@@ -25,7 +25,7 @@ PAGES = 6
 def crawl(folder: Path, site: Site, server: Server, *extensions: str, reactor: str = "asyncio", **more: Any) -> Crawled:
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(PAGES)]
     settings = {
-        "DEDUP_STORE": f"{server.url}?socket_timeout=3",
+        "DEDUP_STORE": f"{server.url}?socket_timeout=5",
         "EXTENSIONS": {f"tests.crawl.components.{name}": 0 for name in extensions},
         **more,
     }

@@ -124,7 +124,7 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
 
     monkeypatch.setattr(ClaimProtocol, "offer", overtaken)
     try:
-        asyncio.run(asyncio.wait_for(work(), 60))
+        asyncio.run(asyncio.wait_for(work(), 600))
     finally:
         opener.close()
 

@@ -13,6 +13,7 @@ from scrapy.commands.crawl import Command as CrawlCommand
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.crawl.addon import LOOKING_COMMANDS, looking_command
+from tests.crawl.running import PATIENCE
 from tests.crawl.site import plain, text
 from tests.forking import processes
 
@@ -90,7 +91,7 @@ def test_who_looks_at_a_page_leaves_no_trace(site: Site, tmp_path: Path) -> None
     url = site.put("/a", plain("Ice", text(1)))
     project = Project(tmp_path, url)
     crawl = project.start("crawl", "looked", "-O", "out.jl")
-    crawl.join(60)
+    crawl.join(PATIENCE)
     assert crawl.exitcode == 0, project.said("crawl")
     before = project.files()
     assert {path.name for path in before} > {"out.jl", "report.html", "report.ledger", "data.mdb"}
@@ -105,7 +106,7 @@ def test_who_looks_at_a_page_leaves_no_trace(site: Site, tmp_path: Path) -> None
     )
     started = {command: project.start(*command) for command in commands}
     for command, process in started.items():
-        process.join(60)
+        process.join(PATIENCE)
         assert process.exitcode == 0, project.said(*command)
         assert "Traceback" not in project.said(*command)
     assert project.files() == before

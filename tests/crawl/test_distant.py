@@ -54,14 +54,15 @@ def test_a_slow_store_slows_no_crawl(site: Site, tmp_path: Path, network: Networ
     """Its calls overlap as requests do; the times themselves are a matter for the benchmark."""
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(80)]
     at_once = {"CONCURRENT_REQUESTS_PER_DOMAIN": 16, "LOG_LEVEL": "INFO"}
-    crawled = finish(begin(tmp_path, network, urls, latency=0.2, **at_once))[0]
+    latency = 0.5  # many times as long as a page takes: calls overlap also on a slow machine
+    crawled = finish(begin(tmp_path, network, urls, latency=latency, **at_once))[0]
 
     assert crawled.dedup["kept"] == 80
     (note,) = network.notes()
     assert note["calls"] >= 160
     assert note["main"] == 0
     assert note["most"] >= 8
-    assert note["last"] - note["first"] < note["calls"] * 0.2 / 2  # one after the other took twice as long
+    assert note["last"] - note["first"] < note["calls"] * latency / 2  # one after the other took twice as long
 
 
 @pytest.mark.parametrize("reactor", REACTORS)
@@ -82,7 +83,7 @@ def test_refused_copies_give_way_to_others(site: Site, tmp_path: Path, network: 
 
     (item,) = crawled.items
     assert "/b/" in item["url"]
-    assert crawled.dedup["released"] + crawled.dedup["dropped"] == 5
+    assert crawled.dedup.get("released", 0) + crawled.dedup["dropped"] == 5
 
 
 @pytest.mark.parametrize("commit", ["item_scraped", "feed_slot_closed"])
@@ -122,13 +123,13 @@ def test_the_latest_of_two_workers_replaces_the_other(site: Site, tmp_path: Path
 @pytest.mark.parametrize("long", ["pipeline", "feed"])
 def test_leases_are_renewed_over_the_network(site: Site, tmp_path: Path, network: Network, long: str) -> None:
     url = site.put("/a", plain("Ice", text(1)))
-    late = site.put("/b", plain("Lamps", text(2)), delay=5.0)
-    settings: dict[str, Any] = {"DEDUP_LEASE": 2.0, "SLOW": 5.0, **SLOW}
+    late = site.put("/b", plain("Lamps", text(2)), delay=10.0)
+    settings: dict[str, Any] = {"DEDUP_LEASE": 8.0, "SLOW": 10.0, **SLOW}
     if long == "feed":
-        settings = {"DEDUP_LEASE": 2.0, "DEDUP_COMMIT": "feed_slot_closed", "FEEDS": {"o.jl": {"format": "jl"}}}
+        settings = {"DEDUP_LEASE": 8.0, "DEDUP_COMMIT": "feed_slot_closed", "FEEDS": {"o.jl": {"format": "jl"}}}
     running = begin(tmp_path, network, [url, late], **settings)
     seen: list[str] = []
-    with Deduplicator(network.lmdb, "reader", lease=2.0) as beside:
+    with Deduplicator(network.lmdb, "reader", lease=8.0) as beside:
         while running.process.is_alive():
             there = beside.store.lookup(url)
             state = there.state.name if there else "unknown"

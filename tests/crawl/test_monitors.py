@@ -9,7 +9,7 @@ import pytest
 
 from tests.crawl.distant import Network
 from tests.crawl.site import fancy, plain, text
-from tests.crawl.test_outage import articles, at
+from tests.crawl.test_outage import articles, at, noticed
 from tests.crawl.test_outage import crawl as crawl_over
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def test_few_pages_are_no_reason(site: Site, run: Callable[..., Crawled]) -> Non
 def test_a_store_that_was_away_fails(site: Site, tmp_path: Path) -> None:
     network = Network(tmp_path / "net")
     urls = articles(site)
-    at(site, _6=network.cut, _14=network.mend)
+    at(site, _6=network.cut, _14=noticed(network, tmp_path))
     crawled = crawl_over(tmp_path, network, urls, **WATCHED)
     assert crawled.dedup["outages"] == 1
     assert outcomes(crawled)["Store/The store was there all the time"] == "FAIL"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from tests.crawl.distant import Network
-from tests.crawl.running import REACTORS, finish, start
+from tests.crawl.running import PATIENCE, REACTORS, finish, start, wait_for, wait_for_lines
 from tests.crawl.site import fancy, plain, text
 from tests.crawl.test_distant import over
 
@@ -56,6 +55,16 @@ def at(site: Site, **events: Any) -> None:
     site.on_request = note
 
 
+def noticed(network: Network, folder: Path) -> Callable[[], None]:
+    """Return a function that mends the network, as soon as the crawl of this folder has noticed that it is cut."""
+
+    def mend() -> None:
+        wait_for_lines(folder, "The store is away")
+        network.mend()
+
+    return mend
+
+
 def hold_copies(site: Site, network: Network) -> None:
     """Answer the requests for copies once all articles are filed."""
     one = Lock()
@@ -66,12 +75,6 @@ def hold_copies(site: Site, network: Network) -> None:
                 wait_for(lambda: filed(network) >= PAGES)
 
     site.on_path = hold
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
 
 
 def filed(network: Network) -> int:
@@ -89,7 +92,12 @@ def test_kept_pages_are_filed_when_the_store_is_back(
     site: Site, tmp_path: Path, network: Network, reactor: str, how: str
 ) -> None:
     urls = [*articles(site), *articles(site, fancy, "b")]
-    at(site, _6=lambda: network.cut(how), _16=network.mend)
+
+    def cut() -> None:
+        wait_for(lambda: filed(network) > 0)
+        network.cut(how)
+
+    at(site, _6=cut, _16=noticed(network, tmp_path))
     hold_copies(site, network)
     crawled = crawl(tmp_path, network, urls, reactor=reactor)
 
@@ -132,7 +140,12 @@ def test_what_no_store_took_is_filed_by_the_next_crawl(site: Site, tmp_path: Pat
 def test_a_killed_crawl_leaves_its_spool(site: Site, tmp_path: Path, network: Network) -> None:
     urls = articles(site)
     running = begin(tmp_path, network, urls)
-    at(site, _6=network.cut, _20=running.process.kill)
+
+    def kill() -> None:
+        wait_for_lines(tmp_path, "Scraped from", 16)
+        running.process.kill()
+
+    at(site, _6=network.cut, _20=kill)
     running.wait()
     network.mend()
     spooled = len(spools(tmp_path))
@@ -154,7 +167,7 @@ def test_two_crawls_share_the_folder_of_the_spool(site: Site, tmp_path: Path, ne
         if len(seen) == 2:
             network.cut()
             both.set()
-        both.wait(60)
+        both.wait(PATIENCE)
 
     site.on_path = cut_when_both_crawl
     runs = [begin(tmp_path, network, urls) for urls in pages.values()]
@@ -184,7 +197,7 @@ def test_other_namespaces_and_configurations_have_other_spools(site: Site, tmp_p
 
 def test_pages_may_wait_for_the_store(site: Site, tmp_path: Path, network: Network) -> None:
     urls = articles(site)
-    at(site, _6=network.cut, _12=network.mend)
+    at(site, _6=network.cut, _12=noticed(network, tmp_path))
     crawled = crawl(tmp_path, network, urls, DEDUP_ON_STORE_ERROR="wait")
 
     assert len(crawled.items) == crawled.dedup["checked"] == PAGES
@@ -251,7 +264,13 @@ def test_a_refused_item_whose_claim_was_not_released_comes_again(site: Site, tmp
 def test_a_claim_that_could_not_be_given_back_at_once_is_soon(site: Site, tmp_path: Path, network: Network) -> None:
     """One call fails, but the store is reachable: no worker waits for a claim that is still to be released."""
     refused = site.put("/a/1", plain("Ice", text(1)))
-    copy = site.put("/b/1", plain("Ice", text(1)), delay=1)
+    copy = site.put("/b/1", plain("Ice", text(1)))
+
+    def hold(path: str) -> None:
+        if path == "/b/1":
+            wait_for(lambda: not network.has_fault("no-release"))
+
+    site.on_path = hold
     refuse = {"ITEM_PIPELINES": {"tests.crawl.components.Refuse": 300}, "REFUSE": "/a/"}
     network.cut("no-release")
     crawled = crawl(tmp_path, network, [refused, copy], DEDUP_WAIT=60, **refuse)

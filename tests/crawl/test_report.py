@@ -17,11 +17,11 @@ from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.stores.base import Record
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from tests.crawl.distant import Network
-from tests.crawl.running import IN_TURN, crawl, finish, on_every_reactor, start
+from tests.crawl.running import IN_TURN, PATIENCE, crawl, finish, on_every_reactor, start, wait_for
 from tests.crawl.site import fancy, index, plain, text
 from tests.crawl.test_distant import over
 from tests.crawl.test_feeds import waiting_for
-from tests.crawl.test_outage import articles, at, wait_for
+from tests.crawl.test_outage import articles, at, noticed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -213,7 +213,7 @@ def test_feeds_that_are_stored_and_feeds_that_are_not(site: Site, tmp_path: Path
 def test_pages_of_an_outage_and_of_its_spool(site: Site, tmp_path: Path, reactor: str) -> None:
     network = Network(tmp_path / "net")
     urls = articles(site)
-    at(site, _6=network.cut, _16=network.mend)
+    at(site, _6=network.cut, _16=noticed(network, tmp_path))
     settings = over(network, latency=0.01, CONCURRENT_REQUESTS=2, **REPORT)
     crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings, reactor=reactor))[0]
     assert crawled.dedup["unchecked/store"]
@@ -288,7 +288,7 @@ def test_another_job_begins_another_ledger(site: Site, tmp_path: Path) -> None:
 def test_a_killed_crawl_leaves_a_ledger_and_is_resumed(site: Site, tmp_path: Path) -> None:
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(40)]
     dead = threading.Event()
-    site.on_request = lambda count: count > 20 and dead.wait(60)
+    site.on_request = lambda count: count > 20 and dead.wait(PATIENCE)
     settings = {"JOBDIR": str(tmp_path / "job"), "DEDUP_STORE": "memory://", **REPORT, **IN_TURN}
     running = start(tmp_path, ("Reader", {"urls": urls}), settings=settings)
     ledger = tmp_path / "report.ledger"

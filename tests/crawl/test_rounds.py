@@ -93,7 +93,7 @@ def round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Round]:
 
 
 def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(work(), 60))
+    asyncio.run(asyncio.wait_for(work(), 600))
 
 
 def pages(count: int, first: int = 0, host: str = "a") -> list[Page]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl import Deduplicator
-from tests.crawl.running import REACTORS, finish, start
+from tests.crawl.running import REACTORS, finish, start, wait_for_lines
 from tests.crawl.site import fancy, plain, text
 from tests.stores.servers import Server, binaries
 
@@ -61,7 +61,12 @@ def when_both_crawl(site: Site, events: Mapping[int, Callable[[], object]]) -> N
 def test_a_server_restarts_under_two_workers(site: Site, tmp_path: Path, server: Server, mode: str) -> None:
     settings = over(server, DEDUP_ON_STORE_ERROR=mode)
     urls, runs = [], []
-    when_both_crawl(site, {10: server.stop, 18: server.start})
+
+    def restart() -> None:
+        wait_for_lines(tmp_path, "The store is away")
+        server.start()
+
+    when_both_crawl(site, {10: server.stop, 18: restart})
     for worker in "ab":
         own = [site.put(f"/{worker}/{n}", plain(f"T{n}", text(n)), delay=0.1) for n in range(PAGES)]
         runs.append(start(tmp_path, ("Reader", {"urls": own}), settings=settings))
@@ -95,8 +100,12 @@ def test_a_full_server_is_as_good_as_away(site: Site, tmp_path: Path, server: Se
     def limit(size: str) -> Callable[[], object]:
         return lambda: server.client().config_set("maxmemory", size)
 
+    def make_room() -> None:
+        wait_for_lines(tmp_path, "The store is away")
+        limit("0")()
+
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n)), delay=0.1) for n in range(PAGES)]
-    events = {6: limit("1mb"), 14: limit("0")} if mode != "close" else {6: limit("1mb")}
+    events = {6: limit("1mb"), 14: make_room} if mode != "close" else {6: limit("1mb")}
     site.on_request = lambda count: events.get(count, int)()
     settings = over(server, DEDUP_ON_STORE_ERROR=mode, CONCURRENT_REQUESTS=2)
     crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings))[0]

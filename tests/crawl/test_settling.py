@@ -69,7 +69,8 @@ def test_a_spider_that_fails_or_lingers_after_its_item(site: Site, tmp_path: Pat
 
 def test_two_processes_share_a_store(site: Site, tmp_path: Path) -> None:
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for n in range(12) for side in "ab"]
-    settings = {"DEDUP_STORE": f"lmdb://{tmp_path}/shared", "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}}
+    slow = {"ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}}
+    settings = {"DEDUP_STORE": f"lmdb://{tmp_path}/shared", "DEDUP_WAIT": 600, **slow}
     crawls = (start(tmp_path, ("Reader", {"urls": urls[::order]}), settings=settings) for order in (1, -1, 1))
     done = [finish(running)[0] for running in list(crawls)]
 
@@ -104,12 +105,12 @@ def test_the_lease_of_a_slow_item_is_renewed(site: Site, tmp_path: Path) -> None
     store = f"lmdb://{tmp_path}/shared"
     settings = {
         "DEDUP_STORE": store,
-        "DEDUP_LEASE": 2.0,
+        "DEDUP_LEASE": 8.0,
         "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300},
-        "SLOW": 5.0,
+        "SLOW": 10.0,
     }
     running = start(tmp_path, ("Reader", {"urls": [url]}), settings=settings)
-    with Deduplicator(store, "reader", lease=2.0) as other:
+    with Deduplicator(store, "reader", lease=8.0) as other:
         states = set()
         while running.process.is_alive():
             info = other.info()

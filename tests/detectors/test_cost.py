@@ -10,7 +10,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.page.model import Page
-from tests.cost import least_cpu_seconds
+from tests.cost import least_cpu_seconds, takes_less
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,4 +42,4 @@ def test_the_cost_grows_with_the_length(name: str, shape: str) -> None:
     fingerprint(Page.from_text("中文 warm up. é\u0316" * 40))
     small, large = (Page.from_text(SHAPES[shape](n)) for n in (SMALL, LARGE))
     allowed = MAX_GROWTH * LARGE / SMALL * (OVERHEAD + least_cpu_seconds(lambda: fingerprint(small)))
-    assert least_cpu_seconds(lambda: fingerprint(large), rounds=2) < allowed
+    assert takes_less(lambda: fingerprint(large), allowed)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.docs.blocks import Block
 
-WAIT = 120.0  #: seconds that a command may take on a busy machine
+WAIT = 600.0  #: seconds that a command may take on a busy machine
 #: Commands that are skipped: everything is installed already.
 INSTALLING = re.compile(r"(pip install|python3 -m venv) ")
 INSTALLED = re.compile(r"^\. \.venv/bin/activate( && |$)")

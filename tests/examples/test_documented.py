@@ -10,7 +10,7 @@ import subprocess
 from configparser import ConfigParser
 from typing import TYPE_CHECKING
 
-from tests.examples.project import ARTICLES, CONTENTS, HURRY, ROOT, Project, answers, counted, eventually, faults
+from tests.examples.project import ARTICLES, CONTENTS, HURRY, ROOT, WAIT, Project, answers, counted, eventually, faults
 from tests.stores.servers import free_port
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def follow(reader: Reader) -> None:
     assert project.contents("3", "4") == {}
     for process in (web.process, server.process):
         os.kill(process.pid, signal.SIGINT)
-        assert process.wait(60) == 0
+        assert process.wait(WAIT) == 0
 
 
 def test_the_project_can_be_deployed_to_scrapyd_as_documented() -> None:

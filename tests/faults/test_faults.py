@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def test_kills_and_a_restart_of_the_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = Plan(kills=4, lease=5.0, wait=120.0, crash=True)
+    plan = Plan(kills=4, lease=10.0, wait=120.0, crash=True)
     with serving(towns_of(116)) as web:
         result = Trial(plan, web, tmp_path).run()
     with capsys.disabled():

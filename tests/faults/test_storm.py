@@ -27,7 +27,7 @@ def test_a_short_storm(tmp_path: Path, capsys: pytest.CaptureFixture[str], store
     events = (Event.KILL, Event.NAP, Event.KILL, FAILURES[store], Event.TERM, Event.KILL)
     weather = Weather(0, "short", store, "compact", 0, "keep", events)
     with serving(towns_of(20)) as web:
-        result = Storm(weather, web, tmp_path, workers=3, lease=5.0).run()
+        result = Storm(weather, web, tmp_path, workers=3, lease=10.0).run()
     with capsys.disabled():
         print(f"\n{weather.name}: {dict(result.events)}, again: {dict(result.damage.again)}, {result.seconds:.0f} s")
     assert result.damage.faults == []

@@ -378,7 +378,7 @@ def test_a_killed_process_leaves_a_ledger_that_is_read_and_gone_on_with(path: Pa
     assert here.poll(60)
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
-    process.join(60)
+    process.join(600)
     with Ledger.open(path) as ledger:
         pages = len(list(ledger.rows()))
         assert pages >= 5 * ledger_appender.BATCH_PAGES

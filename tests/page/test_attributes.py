@@ -7,7 +7,7 @@ from dedupcrawl.page import PageError, read_page, read_response
 from dedupcrawl.page.attributes import MAX_ATTRIBUTES, bounded_markup, has_long_tag, sample_step
 from dedupcrawl.page.document import parse
 from dedupcrawl.utils.time_limit import TooSlowError, time_limit
-from tests.cost import least_cpu_seconds
+from tests.cost import least_cpu_seconds, takes_less
 from tests.page.samples import PARAGRAPH, SECOND
 
 MANY = 12_000  #: enough that the tag is longer than three samples
@@ -80,7 +80,7 @@ def test_the_larger_a_page_the_shorter_the_tags_that_are_found(size: int) -> Non
 @pytest.mark.parametrize("size", [30_000, 100_000, 500_000])
 def test_sampling_costs_little_of_the_time_of_parsing(size: int) -> None:
     html = f"<div class='a b' id=c><a href='/x'>{PARAGRAPH}</a><p>{SECOND}</p></div>" * (size // 300)
-    assert least_cpu_seconds(lambda: has_long_tag(html), 5) < 0.03 * least_cpu_seconds(lambda: parse(html), 5)
+    assert takes_less(lambda: has_long_tag(html), 0.05 * least_cpu_seconds(lambda: parse(html), 5))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_search_takes_linear_time(html: str, accepted: bool) -> None:
         return True
 
     assert search() == accepted
-    assert least_cpu_seconds(search) < 0.5
+    assert takes_less(search, 1.0)
 
 
 def test_the_search_ends_with_the_time_limit() -> None:

@@ -131,11 +131,11 @@ def test_a_deep_tree_of_another_parser_is_read() -> None:
 def test_a_page_of_50_mb_is_refused() -> None:
     source = b"<html><body>" + f"<p>{PARAGRAPH}</p>".encode() * 250_000
     assert len(source) > 50_000_000
-    start = time.process_time()
+    start = time.thread_time()
     with pytest.raises(PageError, match="max_bytes") as caught:
         read_page(source)
     assert caught.value.reason == "too-large"
-    assert time.process_time() - start < 2
+    assert time.thread_time() - start < 2
 
 
 def test_the_bound_can_be_moved_and_holds_for_trees_too() -> None:

@@ -78,13 +78,12 @@ def measure(folders: Iterable[Path], every: int = 1) -> Mistakes:
     with Deduplicator() as dedup:
         for folder in folders:
             kinds = _kinds(folder)
-            for number, row in enumerate(load_pages(folder)):
-                if number % every == 0:
-                    page = dedup.read(html=row.html, url=row.url)
-                    verdict = dedup.add(page) if isinstance(page, Page) else page
-                    reading = overlap(row.text, page.text if isinstance(page, Page) else "")
-                    of = frozenset(shingles(row.text))
-                    judged.append(Judged(f"{folder.name}/{row.id}", kinds[row.id], reading, of, verdict))
+            for row in load_pages(folder, lambda rows: rows[::every]):
+                page = dedup.read(html=row.html, url=row.url)
+                verdict = dedup.add(page) if isinstance(page, Page) else page
+                reading = overlap(row.text, page.text if isinstance(page, Page) else "")
+                of = frozenset(shingles(row.text))
+                judged.append(Judged(f"{folder.name}/{row.id}", kinds[row.id], reading, of, verdict))
     return _mistakes(judged)
 
 

@@ -66,7 +66,7 @@ def crawl(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={"no_proxy": "127.0.0.1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path(dedupcrawl.__file__).parents[1])},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

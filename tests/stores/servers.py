@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -36,12 +38,21 @@ def binaries() -> dict[str, str]:
     return {name: path for name, path in found.items() if path}
 
 
+_ports = count(Random().randrange(1000))  #: numbers of the ports that this process has tried
+#: This process of pytest-xdist, and the number of all.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+
 def free_port(highest: int = 32_000, *others: int) -> int:
     """Return a free port that no outgoing connection is given, also while its server is stopped.
 
-    The ports that are higher by ``others`` are free too.
+    The ports that are higher by ``others`` are free too. Processes of pytest-xdist get different ports, and none is
+    given twice: a server that starts finds its port free, and at a port that nobody serves nobody answers.
     """
-    for port in Random().sample(range(12_000, highest), 100):
+    ports = range(12_000, highest)[_WORKER::_WORKERS]
+    for number in islice(_ports, len(ports)):
+        port = ports[number % len(ports)]
         if all(_is_free(port + each) for each in (0, *others)):
             return port
     raise OSError("no port is free")

@@ -316,7 +316,7 @@ def test_other_threads_do_not_take_part(shared: Opener) -> None:
 
     waiting: list[Thread] = []
     store.together(work)
-    waiting[0].join(60)
+    waiting[0].join(600)
     assert set(found) == {1}
 
 

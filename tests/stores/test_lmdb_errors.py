@@ -152,7 +152,7 @@ def test_a_damaged_record_is_named(shared: Opener, tmp_path: Path) -> None:
 
 def run(script: str, url: str) -> list[str]:
     """Run a script in another process, with limited resources; return its output."""
-    done = subprocess.run([sys.executable, "-c", script, url], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script, url], capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -208,10 +208,10 @@ def test_a_forked_child_must_open_its_own_store(shared: Opener, forked: ProcessP
     store = _PARENTS["store"] = shared()
     id = store.offer(record("http://a", "story")).id
     assert id is not None
-    said = forked.submit(_child_uses_parents).result(timeout=60)
+    said = forked.submit(_child_uses_parents).result(timeout=600)
     assert said.startswith("StoreError: The store lmdb://")
     assert said.endswith("was opened before this process forked: open it anew in the child.")
-    child = forked.submit(_child_closes_parents_and_opens_own, shared.url).result(timeout=60)
+    child = forked.submit(_child_closes_parents_and_opens_own, shared.url).result(timeout=600)
     assert store.get(child) is not None
     assert store.commit([id]) == 1
 
@@ -233,7 +233,7 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(shared: Opener) -> N
         for _ in range(20):
             child = context.Process(target=partial(subprocesses.open_own, shared.url))
             child.start()
-            child.join(timeout=60)
+            child.join(timeout=600)
             assert child.exitcode == 0
     finally:
         stop.set()

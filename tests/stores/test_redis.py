@@ -162,14 +162,18 @@ def test_workers_whose_clocks_are_an_hour_off_share_leases_and_ages(server: Serv
 
 
 def test_the_server_decides_when_a_lease_ends(server: Server) -> None:
-    with plain(server, lease=3.0) as dead, plain(server, lease=60.0) as living:
-        held = dead.offer(record("http://a", "story")).id
+    with plain(server, lease=600.0) as waiting, plain(server, lease=60.0) as living:
+        held = waiting.offer(record("http://a", "story")).id
         assert living.offer(record("http://b", "story")).candidates[0].id == held
-        until = time.monotonic() + 60
-        while living.offer(record("http://b", "story")).id is None:
-            assert time.monotonic() < until, "the lease does not end"
-            time.sleep(0.05)
-        assert dead.renew() == 0
+        began = time.monotonic()
+        with plain(server, lease=2.0) as dead:
+            assert dead.offer(record("http://c", "news")).id is not None
+            while living.offer(record("http://d", "news")).id is None:
+                assert time.monotonic() < began + 600, "the lease does not end"
+                time.sleep(0.05)
+            assert time.monotonic() - began > 1.8
+            assert dead.renew() == 0
+        assert waiting.renew() == 1
 
 
 # -- lost replies ------------------------------------------------------------------------------

@@ -93,18 +93,21 @@ def test_a_secret_is_drawn_anew(url: str) -> None:
 
 def test_a_dead_worker_counts_until_its_lease_ends() -> None:
     with started() as server:
-        fill(server.url, "news")
-        dead = Deduplicator(server.url, "news", lease=8)
-        dead.store._session.end()  # type: ignore[attr-defined]  # as if its process had been killed
+        for name, lease in (("news", 600.0), ("blogs", 2.0)):
+            fill(server.url, name)
+            began = time.monotonic()
+            dead = Deduplicator(server.url, name, lease=lease)
+            dead.store._session.end()  # type: ignore[attr-defined]  # as if its process had been killed
         with pytest.raises(StoreInUseError):
             Deduplicator(server.url, "news", reset=True)
         while True:
             try:
-                dedup = Deduplicator(server.url, "news", reset=True)
+                dedup = Deduplicator(server.url, "blogs", reset=True)
             except StoreInUseError:
                 time.sleep(0.1)
             else:
                 break
+        assert time.monotonic() - began > 0.9 * lease
         with dedup:
             assert dedup.info().pages == 0
 

@@ -86,8 +86,9 @@ class ExtractionPage(NamedTuple):
 def shingles(text: str) -> Counter[tuple[str, ...]]:
     """Return the multiset of runs of four tokens; a shorter text is one run."""
     words = tokenize(text)
-    count = max(1, len(words) - SHINGLE_TOKENS + 1) if words else 0
-    return Counter(tuple(words[at : at + SHINGLE_TOKENS]) for at in range(count))
+    if len(words) < SHINGLE_TOKENS:
+        return Counter([tuple(words)] if words else [])
+    return Counter(zip(*(words[first:] for first in range(SHINGLE_TOKENS)), strict=False))
 
 
 def overlap(true: str, found: str) -> ShingleOverlap:

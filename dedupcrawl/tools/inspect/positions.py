@@ -44,7 +44,8 @@ _INVALID = {
     for code in (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0xFFFE, 0xFFFF, ord(TEXT_MARK))
 }
 _numbered = re.compile(f"{TEXT_MARK}([0-9]+){TEXT_MARK}").split
-_find_visible = re.compile(r"\S").finditer
+_find_invalid = re.compile(f"[{re.escape(''.join(map(chr, _INVALID)))}]").search
+_find_visible_runs = re.compile(r"\S+").finditer
 
 
 _hidden = re.compile(f"{LINK}[^{ANCHOR}{LINK}]*{ANCHOR}?|[{UNLINK}{BREAK}]").sub
@@ -94,7 +95,7 @@ def visible(text: str) -> str:
 
 def replace_invalid(text: str) -> str:
     """Replace the characters that a tree cannot be given, one by one."""
-    return text.translate(_INVALID)
+    return text.translate(_INVALID) if _find_invalid(text) else text
 
 
 def numbered_texts(root: _Element) -> Iterator[tuple[int, str]]:
@@ -139,7 +140,7 @@ def _match_texts(parts: Sequence[str], numbers: dict[int, str]) -> tuple[str, ar
     shown_parts = [visible(parts[0])]
     found, at = (array("i", [-1]) * len(shown_parts[0]) for _ in range(2))
     for number, part in zip(map(int, parts[1::2]), parts[2::2], strict=True):
-        starts = array("i", _visible_offsets(replace_invalid(numbers.get(number, ""))))
+        starts = _visible_offsets(replace_invalid(numbers.get(number, "")))
         shown = visible(part)
         marks = array("i", [-1]) * (len(shown) - len(starts))
         if len(starts) > len(shown):
@@ -150,8 +151,11 @@ def _match_texts(parts: Sequence[str], numbers: dict[int, str]) -> tuple[str, ar
     return "".join(shown_parts), found, at
 
 
-def _visible_offsets(text: str) -> Iterator[int]:
-    return (match.start() for match in _find_visible(text))
+def _visible_offsets(text: str) -> array[int]:
+    offsets = array("i")
+    for run in _find_visible_runs(text):
+        offsets.extend(range(*run.span()))
+    return offsets
 
 
 def _write_numbers(twin: _Element, numbers: dict[int, str]) -> None:

@@ -48,6 +48,8 @@ def cluster(folder: Path, workers: int = 2, memory: str = "512m") -> Iterator[Cl
         for number in range(workers):
             how = ["--port", "0", "--cores", "1", "--memory", memory, "--work-dir", str(folder / f"work-{number}")]
             started.append(_start(folder, f"worker-{number}", "Worker", *how, address))
+        for number, worker in enumerate(started[1:]):
+            _told(folder / f"worker-{number}.log", r"(Successfully registered with master)", worker)
         yield Cluster(address, started[1:])
     finally:
         for process in reversed(started):

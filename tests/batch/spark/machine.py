@@ -12,8 +12,12 @@ from dedupcrawl.errors import DedupError
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Compiling hot code to the utmost takes longer than such small runs do.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+#: Compiling hot code to the utmost takes longer than such small runs do, and so does dropping compiled code, or looking
+#: for classes to unload, to keep memory small.
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
+    "-XX:ReservedCodeCacheSize=200m -XX:MetaspaceSize=300m"
+)
 
 
 def why_not() -> str | None:

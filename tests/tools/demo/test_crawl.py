@@ -7,10 +7,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner
@@ -21,9 +24,11 @@ from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import DemoProject, DemoSummary, run_demo
+from dedupcrawl.tools.demo.server import FIRST_PORT, HOST
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 CONTENT = load_content()
@@ -36,8 +41,15 @@ def rows(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").strip().split("\n")]
 
 
+def hold_ports(journal: list[dict[str, Any]], stack: ExitStack) -> None:
+    """Keep the ports that the system chose for the sites of a crawl, or another crawl may get them for other sites."""
+    for port in {urlsplit(row["url"]).port or 0 for row in journal} - {*range(FIRST_PORT, FIRST_PORT + 5)}:
+        with suppress(OSError):  # somebody else has got it
+            stack.enter_context(socket.create_server((HOST, port)))
+
+
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list[dict[str, Any]], str]:
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, bytes, list[dict[str, Any]], str]]:
     """Crawl twice, on different ports; the folder, items and journal after the first, and the output."""
     out = tmp_path_factory.mktemp("demo") / "demo-out"
     run_demo(out, first_port=0)
@@ -45,11 +57,14 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes, list
     journal = rows(out / "journal.jsonl")
     for name in ("report.ledger", "report.html", "crawl.log"):
         shutil.copy(out / name, out / f"first-{name}")
-    shown = CliRunner().invoke(app, ["demo", "--out", str(out)])
-    assert shown.exit_code == 0, shown.output
-    first = json.loads(between[0])
-    assert first == _FIGURES | {"kept": len(CLUSTERS), "dropped": PAGES - len(CLUSTERS)}
-    return out, between[1], journal, shown.output
+    with ExitStack() as stack:
+        hold_ports(journal, stack)
+        shown = CliRunner().invoke(app, ["demo", "--out", str(out)])
+        assert shown.exit_code == 0, shown.output
+        first = json.loads(between[0])
+        assert first == _FIGURES | {"kept": len(CLUSTERS), "dropped": PAGES - len(CLUSTERS)}
+        hold_ports(rows(out / "journal.jsonl"), stack)
+        yield out, between[1], journal, shown.output
 
 
 Crawled = tuple["Path", bytes, list[dict[str, Any]], str]
@@ -141,14 +156,26 @@ def test_a_verdict_against_the_truth_ends_with_status_1(
     assert f"{PAGES} wrongly dropped" in result.output
 
 
+#: A demo whose sites answer 80 requests, and no more.
+_UNFINISHED = """
+import itertools, sys, threading
+from dedupcrawl.cli import app
+from dedupcrawl.tools.demo.server import _SiteHandler
+
+asked, answer = itertools.count(), _SiteHandler.do_GET
+_SiteHandler.do_GET = lambda handler: answer(handler) if next(asked) < 80 else threading.Event().wait()
+app(["demo", "--out", sys.argv[1]])
+"""
+
+
 def test_a_demo_that_was_killed_is_made_up_for(tmp_path: Path) -> None:
-    script = f"from dedupcrawl.cli import app; app({['demo', '--out', str(tmp_path)]!r})"
-    killed = subprocess.Popen([sys.executable, "-c", script], start_new_session=True, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "-c", _UNFINISHED, str(tmp_path)]
+    killed = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
     journal = tmp_path / "journal.jsonl"
     while killed.poll() is None and not (journal.exists() and journal.read_text().count("\n") > 30):
         time.sleep(0.01)
     os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait(60)
+    killed.wait(600)
     assert not (tmp_path / "summary.json").exists()
     assert run_demo(tmp_path) == DemoSummary(**_FIGURES, kept=len(CLUSTERS), dropped=PAGES - len(CLUSTERS))
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.demo import crawl as demo_crawl
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import run_demo
+from dedupcrawl.tools.demo.server import serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +34,7 @@ CHOICES = {name: name for name in DETECTORS} | {
 
 @pytest.fixture(scope="module")
 def journals(commands: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Journal]]]:
-    """Crawl once for each choice, two at a time, with a Scrapy that is loaded once for all."""
+    """Crawl once for each choice, two at a time, with a web and a Scrapy that are made once for all."""
 
     def start(command: Sequence[str], **arguments: Any) -> subprocess.Popen[bytes]:
         program, module, *words = command
@@ -41,8 +43,9 @@ def journals(commands: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
     base = tmp_path_factory.mktemp("demos")
     loaded = SimpleNamespace(Popen=start, TimeoutExpired=subprocess.TimeoutExpired)
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
+    with pytest.MonkeyPatch.context() as patch, serve(CONTENT, 0) as origins, ThreadPoolExecutor(2) as pool:
         patch.setattr(demo_crawl, "subprocess", loaded)
+        patch.setattr(demo_crawl, "serve", lambda *_: nullcontext(origins))
         yield {name: pool.submit(crawl, base / name, chosen) for name, chosen in CHOICES.items()}
         pool.shutdown(cancel_futures=True)
 

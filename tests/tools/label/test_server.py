@@ -28,7 +28,7 @@ class Client:
 
     def ask(self, path: str = "", body: object = None, **headers: str) -> tuple[int, Any, dict[str, str]]:
         """Request a path after the token; a body is sent as JSON, as the page does."""
-        connection = HTTPConnection(HOST, self.server.server_port, timeout=60)
+        connection = HTTPConnection(HOST, self.server.server_port, timeout=600)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:
             named = {"Content-Type": "application/json", **named}
@@ -80,7 +80,7 @@ def test_without_the_token_there_is_nothing(client: Client, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["*", "x", "%00", "state"])
 def test_what_is_no_path_is_refused_in_silence(client: Client, path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with create_connection((HOST, client.server.server_port), timeout=60) as connection:
+    with create_connection((HOST, client.server.server_port), timeout=600) as connection:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {HOST}:{client.server.server_port}\r\n\r\n".encode())
         assert b" 404 " in connection.recv(64)
     assert capsys.readouterr().err == ""
@@ -196,7 +196,7 @@ def test_done_ends_it(tmp_path: Path) -> None:
         thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         assert Client(server).ask("done", {})[0] == 200
-        thread.join(60)
+        thread.join(600)
         assert not thread.is_alive()
         server.server_close()
 
