@@ -27,7 +27,7 @@ from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
-from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
+from dedupcrawl.stores.redis.packed_urls import pack_url_by_reference, packing, unpack_url, url_packer
 
 VERSION = 5
 MIN_BYTES = 10  #: of a record: head, crc, seen, number of keys, and an empty URL
@@ -43,10 +43,19 @@ _SEEN_RANGE = 1 << 24
 _TEXT = ("utf-8", "surrogatepass")
 _IDENTITY, _CLUSTER, _SKETCHES = 16, 8, 7  # bits of the head
 _MANY = 255  # a number from which on it takes more bytes
+_packer = packing and packing.RecordPacker(
+    url_packer, version=VERSION, key_bytes=KEY_BYTES, identity_bytes=IDENTITY_BYTES, max_size=MAX_SIZE, second=_SECOND
+)
 
 
 def pack_record(record: Record) -> bytes:
     """Return a record as bytes; raise ``StoreError`` if it does not fit."""
+    packed: bytes | None = None if _packer is None else _packer.pack_record(record)
+    return pack_record_by_reference(record) if packed is None else packed
+
+
+def pack_record_by_reference(record: Record) -> bytes:
+    """Return the same as :func:`pack_record`, which compiled code (``_packing.pyx``) does with all records that fit."""
     if not {*map(len, record.keys)} <= {KEY_BYTES}:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
     if len(record.identity) > IDENTITY_BYTES:
@@ -62,7 +71,7 @@ def pack_record(record: Record) -> bytes:
     if len(record.sketches) >= _SKETCHES:
         sizes = _number(len(record.sketches)) + sizes
     seen = (round(record.seen * _SECOND) % _SEEN_RANGE).to_bytes(_SEEN_BYTES, "big")
-    body = b"".join((seen, _number(len(record.keys)), *record.keys, sizes, *parts, pack_url(record.url)))
+    body = b"".join((seen, _number(len(record.keys)), *record.keys, sizes, *parts, pack_url_by_reference(record.url)))
     return _PREFIX.pack(head, crc32(body, head)) + body
 
 

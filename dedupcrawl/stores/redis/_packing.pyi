@@ -1,0 +1,29 @@
+"""Records, URLs and requests, packed in C; compiled from ``_packing.pyx``.
+
+:mod:`~dedupcrawl.stores.redis.packed_records`, ``packed_urls`` and ``transports`` are its only users.
+"""
+
+from collections.abc import Sequence
+
+from dedupcrawl.stores.base import Record
+
+VERSION: int
+
+class UrlPacker:
+    def __init__(self, *, starts: tuple[bytes, ...], words: tuple[bytes, ...], characters: bytes) -> None:
+        """Take the tables of ``packed_urls``. A ``ValueError`` is raised for more symbols than six bits have."""
+
+    def pack_url(self, url: str) -> bytes:
+        """Return the same as ``packed_urls.pack_url_by_reference``."""
+
+class RecordPacker:
+    def __init__(
+        self, urls: UrlPacker, *, version: int, key_bytes: int, identity_bytes: int, max_size: int, second: float
+    ) -> None:
+        """Take the constants of ``packed_records``; ``second``: the units of the time seen in a second."""
+
+    def pack_record(self, record: Record) -> bytes | None:
+        """Return the same as ``packed_records.pack_record_by_reference``; None for a record that does not fit."""
+
+def pack_request(count: int, head: bytes, rest: Sequence[str | bytes | int | float]) -> bytes:
+    """Return the same as ``transports.request_by_reference``."""
