@@ -7,7 +7,7 @@ microseconds, URL and sketches.
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import chain, count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,6 +29,10 @@ MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers w
 MAX_ID = 2**48 - 1
 PROBES_ARE_KEYS = b"="  #: in place of probes that equal the keys
 REPEAT_FLAG, VALUE = 7, 8  #: indices of arguments of the script ``offer``; the keys follow the value
+MANY = 25  #: records that one call files, so that other workers wait a few milliseconds at most
+REPEAT_MANY_FLAG = 4  #: index of an argument of the script ``offer_many``
+
+_Packed = tuple[int, bytes, bytes, bytes]  #: age of a record, its bytes, its keys, and its probes
 
 
 class OfferClient:
@@ -82,47 +86,47 @@ class OfferClient:
             return self._file(request)
         except StoreUnreachableError as error:
             if not isinstance(error, RequestNotSentError):
-                self._note_unconfirmed(request)
+                value, keys = request[VALUE : VALUE + 2]
+                self._unconfirmed_records[cast("bytes", value)] = cast("bytes", keys)
             raise
 
     def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:
         """File many records as committed in one round trip."""
         self.withdraw_unconfirmed()
-        requests = [self._request(record, since) for record in records]
+        packed = [self._packed(record) for record in records]
         mark = self.mark
         try:
-            replies = self._file_many(requests)
+            replies = self._file_many(packed, since)
         except NamespaceLostError as error:
             self._on_namespace_lost(error, mark)
-            replies = self._file_many([(self.mark, *request[1:]) for request in requests])
+            replies = self._file_many(packed, since)
         self._note_id(max(map(_highest_id, replies), default=0))
         return replies
 
-    def _file_many(self, requests: Sequence[Arguments]) -> list[int | list[Any]]:
+    def _file_many(self, packed: Sequence[_Packed], since: int) -> list[int | list[Any]]:
+        head = (self.mark, min(since, MAX_ID), self.highest, self._ttl, b"")
+        requests = [(*head, *chain.from_iterable(some)) for some in chunked(packed, MANY)]
         try:
-            return self._session.call_many("offer", requests, REPEAT_FLAG)
+            return [*chain.from_iterable(self._session.call_many("offer_many", requests, REPEAT_MANY_FLAG))]
         except RequestNotSentError:
             raise
         except StoreError:  # of one request, or of all: the others may have been filed
-            for request in requests:
-                self._note_unconfirmed(request)
+            self._unconfirmed_records.update((value, keys) for _, value, keys, _ in packed)
             raise
 
     def _request(
         self, record: Record, since: int, *, serial: bytes = b"", lease: Argument = b"", supersede: bytes = b""
     ) -> Arguments:
         """Return the arguments of the script ``offer``."""
-        value, keys = pack_record(record), record.keys
-        age = milliseconds(self._clock() - record.seen)
-        probes = PROBES_ARE_KEYS if record.probes is None or record.probes == keys else join_keys(record.probes)
-        packed = b"".join(dict.fromkeys(keys))
-        since = min(since, MAX_ID)
-        terms = (self.mark, serial, since, self.highest, lease, self._ttl, age, b"")
-        return (*terms, value, packed, probes, supersede)
+        age, *packed = self._packed(record)
+        terms = (self.mark, serial, min(since, MAX_ID), self.highest, lease, self._ttl, age, b"")
+        return (*terms, *packed, supersede)
 
-    def _note_unconfirmed(self, request: Arguments) -> None:
-        value, keys = request[VALUE : VALUE + 2]
-        self._unconfirmed_records[cast("bytes", value)] = cast("bytes", keys)
+    def _packed(self, record: Record) -> _Packed:
+        value, keys, probes = pack_record(record), record.keys, record.probes
+        age = milliseconds(self._clock() - record.seen)
+        searched = PROBES_ARE_KEYS if probes is None or probes == keys else join_keys(probes)
+        return age, value, b"".join(dict.fromkeys(keys)), searched
 
     def _file(self, request: Arguments) -> int | list[Any]:
         try:
