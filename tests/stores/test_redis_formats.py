@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 from hypothesis import example, given
@@ -13,9 +16,17 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
+from dedupcrawl.stores.redis import packed_records
 from dedupcrawl.stores.redis.namespace import KeyNames
-from dedupcrawl.stores.redis.packed_records import pack_record, pack_record_by_reference, unpack_record
-from dedupcrawl.stores.redis.packed_urls import pack_url, pack_url_by_reference, unpack_url
+from dedupcrawl.stores.redis.offers import pack_offer, pack_offer_by_reference
+from dedupcrawl.stores.redis.packed_records import (
+    VERSION,
+    pack_record,
+    pack_record_by_reference,
+    unpack_record,
+    unpack_record_by_reference,
+)
+from dedupcrawl.stores.redis.packed_urls import pack_url, pack_url_by_reference, unpack_url, unpack_url_by_reference
 from dedupcrawl.stores.redis.transports import pack_request, request_by_reference
 from dedupcrawl.utils.extensions import NO_EXTENSIONS
 from tests.stores.factories import START, record
@@ -118,7 +129,9 @@ def test_packed_urls_do_not_change() -> None:
 @example("".join(map(chr, range(0x180))), 1)
 @example("\ud800.com/20.html", 1)
 def test_compiled_code_packs_urls_like_the_reference(url: str, times: int) -> None:
-    assert pack_url(url * times) == pack_url_by_reference(url * times)
+    packed = pack_url(url * times)
+    assert packed == pack_url_by_reference(url * times)
+    assert unpack_url(packed) == unpack_url_by_reference(packed) == url * times
 
 
 @given(
@@ -138,7 +151,40 @@ def test_compiled_code_packs_records_like_the_reference(
     there = Record(
         url, tuple(n.to_bytes(KEY_BYTES, "big") for n in range(keys)), tuple(sketches), seen, cluster, None, identity
     )
-    assert pack_record(there) == pack_record_by_reference(there)
+    value = pack_record(there)
+    assert value == pack_record_by_reference(there)
+    for time in (round(seen * 1000), round(seen * 1000) + 999, 0, 2**41 - 1, 2**41, 2**48 - 1):
+        read = unpack_record(value, max(time, 0), "a")
+        assert read == unpack_record_by_reference(value, max(time, 0), "a")
+    assert replace(read, seen=seen) == there
+
+
+@given(st.binary(min_size=1, max_size=60), st.integers(0, 255))
+def test_compiled_code_reads_no_record_that_the_reference_reads_otherwise(body: bytes, head: int) -> None:
+    """Not even damaged ones whose checksum is right."""
+    head = VERSION << 5 | head & 31
+    value = bytes((head,)) + crc32(bytes(3) + body, head).to_bytes(4, "big") + bytes(3) + body
+    packer = packed_records.record_packer
+    with suppress(UnicodeDecodeError):  # which the reference finds too
+        read = packer and packer.unpack_record(value, 0)
+        assert read is None or read == unpack_record_by_reference(value, 0, "a")
+
+
+@given(
+    st.lists(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), max_size=4),
+    st.none() | st.lists(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), max_size=4),
+    st.floats(-1e12, 1e12),
+    st.sampled_from([1, 100]),
+)
+@example([b"twice."] * 2, [b"twice."] * 2, 0.0005, 1)
+def test_compiled_code_packs_offers_like_the_reference(
+    keys: list[bytes], probes: list[bytes] | None, now: float, times: int
+) -> None:
+    searched = None if probes is None else tuple(probes)
+    there = Record("http://a", tuple(keys) * times, (), START, probes=searched)
+    assert pack_offer(there, now) == pack_offer_by_reference(there, now)
+    with pytest.raises(StoreError, match="A key is not 6 bytes long"):
+        pack_offer(replace(there, probes=(b"short",)), now)
 
 
 @given(st.lists(st.binary() | st.text() | st.integers() | st.floats() | st.integers(90, 5000).map(bytes), max_size=30))

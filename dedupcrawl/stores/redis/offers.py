@@ -15,7 +15,7 @@ from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import KEY_BYTES
 from dedupcrawl.stores.redis.client import NamespaceLostError, RequestNotSentError
 from dedupcrawl.stores.redis.namespace import milliseconds
-from dedupcrawl.stores.redis.packed_records import pack_record
+from dedupcrawl.stores.redis.packed_records import pack_record_by_reference, record_packer
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers wait a few milliseconds at most
 MAX_ID = 2**48 - 1
-PROBES_ARE_KEYS = b"="  #: in place of probes that equal the keys
 REPEAT_FLAG, VALUE = 7, 8  #: indices of arguments of the script ``offer``; the keys follow the value
 MANY = 25  #: records that one call files, so that other workers wait a few milliseconds at most
 REPEAT_MANY_FLAG = 4  #: index of an argument of the script ``offer_many``
 
-_Packed = tuple[int, bytes, bytes, bytes]  #: age of a record, its bytes, its keys, and its probes
+PROBES_ARE_KEYS = b"="  #: in place of probes that equal the keys
+PackedOffer = tuple[int, bytes, bytes, bytes]  #: age of a record in milliseconds, its bytes, its keys, and its probes
 
 
 class OfferClient:
@@ -81,7 +81,8 @@ class OfferClient:
     def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
         """File a record as committed, and remove those that it supersedes."""
         self.withdraw_unconfirmed()
-        request = self._request(record, since, supersede=b"".join([id.to_bytes(6, "big") for id in supersede]))
+        superseded = b"".join([id.to_bytes(6, "big") for id in supersede]) if supersede else b""
+        request = self._request(record, since, supersede=superseded)
         try:
             return self._file(request)
         except StoreUnreachableError as error:
@@ -93,7 +94,8 @@ class OfferClient:
     def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:
         """File many records as committed in one round trip."""
         self.withdraw_unconfirmed()
-        packed = [self._packed(record) for record in records]
+        now = self._clock()
+        packed = [pack_offer(record, now) for record in records]
         mark = self.mark
         try:
             replies = self._file_many(packed, since)
@@ -103,7 +105,7 @@ class OfferClient:
         self._note_id(max(map(_highest_id, replies), default=0))
         return replies
 
-    def _file_many(self, packed: Sequence[_Packed], since: int) -> list[int | list[Any]]:
+    def _file_many(self, packed: Sequence[PackedOffer], since: int) -> list[int | list[Any]]:
         head = (self.mark, min(since, MAX_ID), self.highest, self._ttl, b"")
         requests = [(*head, *chain.from_iterable(some)) for some in chunked(packed, MANY)]
         try:
@@ -118,15 +120,9 @@ class OfferClient:
         self, record: Record, since: int, *, serial: bytes = b"", lease: Argument = b"", supersede: bytes = b""
     ) -> Arguments:
         """Return the arguments of the script ``offer``."""
-        age, *packed = self._packed(record)
-        terms = (self.mark, serial, min(since, MAX_ID), self.highest, lease, self._ttl, age, b"")
-        return (*terms, *packed, supersede)
-
-    def _packed(self, record: Record) -> _Packed:
-        value, keys, probes = pack_record(record), record.keys, record.probes
-        age = milliseconds(self._clock() - record.seen)
-        searched = PROBES_ARE_KEYS if probes is None or probes == keys else join_keys(probes)
-        return age, value, b"".join(dict.fromkeys(keys)), searched
+        age, value, keys, probes = pack_offer(record, self._clock())
+        since = min(since, MAX_ID)
+        return self.mark, serial, since, self.highest, lease, self._ttl, age, b"", value, keys, probes, supersede
 
     def _file(self, request: Arguments) -> int | list[Any]:
         try:
@@ -134,7 +130,8 @@ class OfferClient:
         except NamespaceLostError as error:
             self._on_namespace_lost(error, cast("bytes", request[0]))
             reply = self._session.call("offer", self.mark, *request[1:], repeat_flag=REPEAT_FLAG)
-        self._note_id(_highest_id(reply))
+        if type(reply) is not int or reply > self.highest:
+            self._note_id(_highest_id(reply))
         return reply  # type: ignore[no-any-return]
 
     def _note_id(self, id: int) -> None:
@@ -166,6 +163,20 @@ class OfferClient:
 def _highest_id(reply: int | list[Any]) -> int:
     """Return the id of the filed record, or the highest id of the records found."""
     return reply if isinstance(reply, int) else int(reply[-1][0])
+
+
+def pack_offer(record: Record, now: float) -> PackedOffer:
+    """Return what a script needs to file a record that was seen before ``now``."""
+    packed: PackedOffer | None = None if record_packer is None else record_packer.pack_offer(record, now)
+    return pack_offer_by_reference(record, now) if packed is None else packed
+
+
+def pack_offer_by_reference(record: Record, now: float) -> PackedOffer:
+    """Return the same as :func:`pack_offer`, which compiled code does with most records."""
+    keys, probes = record.keys, record.probes
+    searched = PROBES_ARE_KEYS if probes is None or probes == keys else join_keys(probes)
+    value = pack_record_by_reference(record)
+    return milliseconds(now - record.seen), value, b"".join(dict.fromkeys(keys)), searched
 
 
 def join_keys(keys: Iterable[bytes]) -> bytes:

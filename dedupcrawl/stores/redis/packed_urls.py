@@ -99,6 +99,12 @@ def _bytes_of(symbols: int) -> int:
 
 def unpack_url(packed: bytes) -> str:
     """Return the URL that :func:`pack_url` has packed."""
+    url: str | None = None if url_packer is None else url_packer.unpack_url(packed)
+    return unpack_url_by_reference(packed) if url is None else url
+
+
+def unpack_url_by_reference(packed: bytes) -> str:
+    """Return the same as :func:`unpack_url`."""
     start = packed[0]
     if start >= _PLAIN:
         return (_STARTS[start - _PLAIN] + packed[1:]).decode(*_TEXT)
