@@ -394,7 +394,7 @@ cdef class RecordPacker:
         out[3], out[4] = <uint8_t> (checksum >> 8), <uint8_t> checksum
         return packed
 
-    def unpack_record(self, bytes value not None, int64_t milliseconds):
+    def unpack_record(self, bytes value not None, milliseconds):
         cdef const uint8_t* at = <const uint8_t*> PyBytes_AS_STRING(value)
         cdef const uint8_t* end = at + PyBytes_GET_SIZE(value)
         if end - at < MIN_BYTES or at[0] >> 5 != self.version or not 0 <= milliseconds < MAX_MILLISECONDS:
