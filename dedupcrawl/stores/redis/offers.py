@@ -106,8 +106,8 @@ class OfferClient:
         return replies
 
     def _file_many(self, packed: Sequence[PackedOffer], since: int) -> list[int | list[Any]]:
-        head = (self.mark, min(since, MAX_ID), self.highest, self._ttl, b"")
-        requests = [(*head, *chain.from_iterable(some)) for some in chunked(packed, MANY)]
+        head: Arguments = (self.mark, min(since, MAX_ID), self.highest, self._ttl, b"")
+        requests = [(*head, *_joined(some)) for some in chunked(packed, MANY)]
         try:
             return [*chain.from_iterable(self._session.call_many("offer_many", requests, REPEAT_MANY_FLAG))]
         except RequestNotSentError:
@@ -163,6 +163,10 @@ class OfferClient:
 def _highest_id(reply: int | list[Any]) -> int:
     """Return the id of the filed record, or the highest id of the records found."""
     return reply if isinstance(reply, int) else int(reply[-1][0])
+
+
+def _joined(offers: Iterable[PackedOffer]) -> Iterable[Argument]:
+    return chain.from_iterable(offers)  # type: ignore[arg-type]  # numbers and bytes, not any objects
 
 
 def pack_offer(record: Record, now: float) -> PackedOffer:
