@@ -166,7 +166,7 @@ def _highest_id(reply: int | list[Any]) -> int:
 
 
 def _joined(offers: Iterable[PackedOffer]) -> Iterable[Argument]:
-    return chain.from_iterable(offers)  # type: ignore[arg-type]  # numbers and bytes, not any objects
+    return chain.from_iterable(offers)
 
 
 def pack_offer(record: Record, now: float) -> PackedOffer:
