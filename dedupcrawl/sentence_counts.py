@@ -51,7 +51,7 @@ _ADDRESSES = (
 _ADDRESS_PARTS = tuple(each.encode() for each in _ADDRESSES)
 #: The beginning of a line that points to another page, behind punctuation and marks.
 _POINTING = (
-    rb"(?:[^\w\x80-\xff]|\xe2[\x80-\xbf]{2}|\xe3\x80[\x80-\xbf])*"
+    rb"(?:[^\w\x80-\xff\0]|\xe2[\x80-\xbf]{2}|\xe3\x80[\x80-\xbf])*"
     + (
         r"(?:(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)|also on [^:]{1,60}"
         r"|more (?:on this|from us|stories)|related|recommended for you"
@@ -59,7 +59,7 @@ _POINTING = (
     ).encode()
 )
 _points_elsewhere = re.compile(_POINTING).match
-#: Whether a line among some may point to another page: punctuation may include the end of a line.
+#: Whether a line among some may point to another page.
 _some_may_point_elsewhere = re.compile(rb"\0" + _POINTING).search
 
 
