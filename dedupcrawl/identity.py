@@ -52,7 +52,14 @@ from dedupcrawl.identity_codec import (
 from dedupcrawl.layout import with_layout, without_layout
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.signatures import LAYOUT_BYTES
-from dedupcrawl.sentence_counts import count_hashes, lines_of, sentences_of, sign_hashes, without_view_lines
+from dedupcrawl.sentence_counts import (
+    MAX_TOKEN_BYTES,
+    count_hashes,
+    lines_of,
+    sentences_of,
+    sign_hashes,
+    without_view_lines,
+)
 from dedupcrawl.text.features import Features, compared_text, encode_normalized
 from dedupcrawl.text.kernel import is_compiled, loaded
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify, with_ascii_digits
@@ -66,7 +73,6 @@ if TYPE_CHECKING:
     from dedupcrawl.text._kernel import IdentitySketcher
 
 MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
-MAX_TOKEN_BYTES = 32  #: bytes of a token that are hashed
 MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
 MAX_COUNTED = 6000  #: bytes of a text that is not about its name, whose sentences are counted; else it must be brief
@@ -356,12 +362,16 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
         state: what is known about them.
         text: the normalised text of the page.
     """
-    head = compared_text(page)[:MAX_SEARCHED]
+    whole = compared_text(page)
     shown = {page.heading: (named[0], HEADING_STANDS), page.title: (named[1], TITLE_STANDS)}
-    lines = {line: name for line, (name, flag) in shown.items() if line and state & flag and line in head}
+    lines = {
+        line: name
+        for line, (name, flag) in shown.items()
+        if line and state & flag and whole.find(line, 0, MAX_SEARCHED) >= 0
+    }
     if not lines:
         return None
-    all_lines, body, is_shown = head.split("\n"), b" %b " % text, False
+    all_lines, body, is_shown = whole[:MAX_SEARCHED].split("\n"), b" %b " % text, False
     for line, name in lines.items():
         normalized = b" %b " % " ".join(name.split()).encode("utf-8", "surrogatepass")
         for _ in range(all_lines.count(line)):

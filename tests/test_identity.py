@@ -33,7 +33,7 @@ from dedupcrawl.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.page.model import Page
-from dedupcrawl.sentence_counts import COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
+from dedupcrawl.sentence_counts import COUNTS_BYTES, MAX_TOKEN_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.kernel import is_compiled, loaded
 from dedupcrawl.values import HAN_NUMERALS, word_sets
@@ -540,4 +540,4 @@ def test_a_name_is_cut_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> Non
     for name in ("一二三四五六七八九十" * 100_000, "x" * 1_000_000, "word " * 200_000, "\ufdfa" * 100_000):
         sketch_identity(Page(url="https://a.example/", heading=name, title=name, text="a"), b"a", 1)
     assert len(asked) <= 4 * module.MAX_NAME_CHARS
-    assert max(map(len, asked)) <= module.MAX_TOKEN_BYTES
+    assert max(map(len, asked)) <= MAX_TOKEN_BYTES

@@ -154,6 +154,28 @@ def test_lines_of_a_text_stay(line: str) -> None:
     assert without_view_lines(lines) == lines
 
 
+PIECES = (
+    "read more",
+    "also on ",
+    "相关阅读",
+    " :",
+    ":",
+    "* ",
+    "→",
+    "x",
+    "print",
+    "blue",
+    "https://a.example",
+    "字" * 90,
+)
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES), max_size=5).map("".join), max_size=6))
+def test_a_line_is_left_out_whatever_the_others_are(lines: list[str]) -> None:
+    kept = [line.encode() for line in lines if not line or without_view_lines(line.encode())]
+    assert without_view_lines("\0".join(lines).encode()) == b"\0".join(kept)
+
+
 def test_a_long_sentence_is_cut() -> None:
     words = "字" * 700
     parts = sentences_of(words.encode())

@@ -110,9 +110,14 @@ app = typer.Typer(
 def _print_version(wanted: bool) -> None:
     if wanted:
         from dedupcrawl.page import compiled  # noqa: PLC0415 - loads lxml
+        from dedupcrawl.stores.redis import packed_urls  # noqa: PLC0415 - only for this option
         from dedupcrawl.text import kernel  # noqa: PLC0415 - loads numpy
 
-        parts = (f"text kernel: {kernel.description()}", f"page reading: {compiled.description()}")
+        parts = (
+            f"text kernel: {kernel.description()}",
+            f"page reading: {compiled.description()}",
+            f"requests to servers: {packed_urls.description()}",
+        )
         typer.echo("\n".join((f"dedupcrawl {package_version()}", *parts)))
         raise typer.Exit
 

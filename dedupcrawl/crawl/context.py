@@ -24,6 +24,7 @@ from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import compiled
 from dedupcrawl.stores.opening import is_local
+from dedupcrawl.stores.redis import packed_urls
 from dedupcrawl.text import kernel
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class CrawlContext:
         # The crawler's spider may have been renamed when it was created.
         logger.debug("dedupcrawl: text kernel: %(kernel)s", {"kernel": kernel.description()})
         logger.debug("dedupcrawl: page reading: %(reading)s", {"reading": compiled.description()})
+        logger.debug("dedupcrawl: requests to servers: %(packing)s", {"packing": packed_urls.description()})
         options = Options.from_settings(crawler.settings, (crawler.spider or crawler.spidercls).name)
         feeds = _feeds(crawler) if options.commit_with_feeds else None
         recorder = PageRecorder(crawler, options.report)

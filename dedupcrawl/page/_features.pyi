@@ -65,7 +65,7 @@ class BlockScores:
     def unread_bytes(self, blocks: list[RawBlock], reasons: list[str], read: Collection[str]) -> int:
         """Return the same as ``block_model.unread_bytes``; ``read``: reasons of text that is not counted."""
 
-def count(blocks: list[RawBlock]) -> tuple[int, int]:
+def text_size(blocks: list[RawBlock]) -> tuple[int, int]:
     """Return how many bytes and how many characters the blocks have."""
 
 def left_out_bytes(blocks: list[RawBlock], reasons: list[str], seen: Collection[str]) -> int:

@@ -401,7 +401,7 @@ cdef class BlockScores:
         return found
 
 
-def count(list blocks not None):
+def text_size(list blocks not None):
     """Return how many bytes and how many characters the blocks have."""
     cdef int64_t length = 0, characters = 0
     for block in blocks:

@@ -343,8 +343,8 @@ def left_out_bytes(tree: BlockTree, reasons: Sequence[str]) -> int:
     )
 
 
-def is_familiar(tree: BlockTree) -> bool:
-    """Return whether the rules know such pages best.
+def is_familiar(tree: BlockTree, size: tuple[int, int] | None = None) -> bool:
+    """Return whether the rules know such pages best; ``size``: what :func:`text_size` returns, if it is known.
 
     These are pages that declare themselves articles, and pages in other scripts than the Latin one, of which too few
     were labelled to train the model on all their kinds. Forums declare their threads articles, too.
@@ -352,13 +352,13 @@ def is_familiar(tree: BlockTree) -> bool:
     kind, _, published = _declared(tree)
     if ("article" in kind or published) and not tree.is_discussion:
         return True
-    length, characters = text_size(tree)
+    length, characters = size or text_size(tree)
     return characters < MIN_LATIN_WIDTH * length
 
 
 def text_size(tree: BlockTree) -> tuple[int, int]:
     """Return how many bytes and how many characters the blocks have."""
     if compiled.features is not None:
-        found: tuple[int, int] = compiled.features.count(tree.blocks)
+        found: tuple[int, int] = compiled.features.text_size(tree.blocks)
         return found
     return sum([block[1] for block in tree.blocks]), sum([len(block[0]) for block in tree.blocks])

@@ -135,9 +135,10 @@ def is_settled(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) 
     where it is made of statements: lists and labels belong to the site. The arguments are those of
     :func:`corrected_blocks`.
     """
-    if text_size(tree)[0] < MIN_PAGE_BYTES:
+    size = text_size(tree)
+    if size[0] < MIN_PAGE_BYTES:
         return True
-    if is_familiar(tree):
+    if is_familiar(tree, size):
         return kept >= MIN_OWN_TEXT and unread < MAX_UNREAD * kept
     return kept >= MIN_ARTICLE_BYTES and left_out_bytes(tree, reasons) < MAX_LEFT_OUT * kept
 

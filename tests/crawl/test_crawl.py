@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.page import compiled
+from dedupcrawl.stores.redis import packed_urls
 from dedupcrawl.text.kernel import description
 from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
@@ -59,6 +60,8 @@ def test_the_log_names_what_each_page_duplicates(site: Site, run: Run) -> None:
     assert len(crawled.lines(f"{site.base}/a/1 (", "DEBUG")) == 2  # Scrapy's own line, with the item
     assert crawled.lines("text kernel: ", "DEBUG") == [f"dedupcrawl: text kernel: {description()}"]
     assert crawled.lines("page reading: ", "DEBUG") == [f"dedupcrawl: page reading: {compiled.description()}"]
+    packing = [f"dedupcrawl: requests to servers: {packed_urls.description()}"]
+    assert crawled.lines("requests to servers: ", "DEBUG") == packing
     assert crawled.lines("Pages: 5 = 3 kept + 0 kept unchecked + 2 dropped (duplicate/", "INFO")
     assert not crawled.lines("", "ERROR")
     assert not crawled.lines("", "WARNING")

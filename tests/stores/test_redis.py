@@ -17,6 +17,7 @@ from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, SCAN_CAP
 from dedupcrawl.stores.redis.address import LAYOUTS
+from dedupcrawl.stores.redis.offers import MANY
 from dedupcrawl.stores.redis.store import RedisStore
 from tests.stores import subprocesses
 from tests.stores.factories import START, Clock, Opener, file, key, record
@@ -300,16 +301,16 @@ def test_an_addition_of_which_nothing_was_heard_is_taken_back_before_the_next(se
 @pytest.mark.parametrize(("after", "times"), [(0, 1), (1, 1), (2, 1), (3, 1), (0, 2), (2, 2), (3, 2)])
 def test_a_restoration_whose_replies_are_lost_files_nothing_twice(server: Server, after: int, times: int) -> None:
     """A first and the other calls look for the pages; then a first and the others file them."""
-    pages = [record(f"http://a/{n}", n) for n in range(20)]
+    pages = [record(f"http://a/{n}", n) for n in range(2 * MANY + 1)]
     with warmed(server) as store:
         lose(store, times, after)
         if times == 1:
-            assert store.restore(pages) == 20
+            assert store.restore(pages) == len(pages)
         else:
             with pytest.raises(StoreUnreachableError):
                 store.restore(pages)
             assert in_doubt(store) == (after > 1)
-            assert store.restore(pages) == 20
+            assert store.restore(pages) == len(pages)
         assert [hit.record for hit in store.records()][1:] == pages
 
 
@@ -317,7 +318,7 @@ def test_a_restoration_whose_replies_are_lost_files_nothing_twice(server: Server
 def test_many_additions_whose_replies_are_lost_are_reported_or_withdrawn(
     server: Server, after: int, times: int
 ) -> None:
-    pages = [record(f"http://a/{n}", n) for n in range(20)]
+    pages = [record(f"http://a/{n}", n) for n in range(2 * MANY + 1)]
     with warmed(server) as store:
         lose(store, times, after)
         if times == 1:

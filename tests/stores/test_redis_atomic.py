@@ -12,14 +12,14 @@ from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.namespace import KeyNames
-from tests.stores.factories import error_message, file, key, record
+from tests.stores.factories import START, Opener, error_message, file, key, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from redis import Redis
 
-    from dedupcrawl.stores.base import Store
+    from dedupcrawl.stores.base import Offer, Record, Store
     from tests.stores.servers import Server
 
 KEYS = KeyNames("news")
@@ -73,6 +73,43 @@ def trip(server: Server, layout: str, damage: Callable[[Redis], object]) -> tupl
         store.renew()
     assert all("\n" not in each for each in said)
     return failed, said
+
+
+def visit(n: int) -> Record:
+    """One of many pages: copies, revisits, and more pages of one bucket than are read."""
+    name = "hot" if n % 5 == 0 else n % 37 if n % 2 else n
+    return record(f"http://a/{n % 150}", name, n % 11 + 1000, seen=START + n)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("ttl", [None, 70.0])
+def test_pages_are_filed_together_as_they_are_one_by_one(server: Server, layout: str, ttl: float | None) -> None:
+    """Claims that have ended and pages past their time to live are removed meanwhile."""
+    found: dict[str, list[Offer]] = {}
+    tables: dict[str, list[dict[Any, Any]]] = {}
+    for way in ("together", "one by one"):
+        opener = Opener(server.laid_out(layout))
+        store, dead = opener(namespace=way, ttl=ttl), opener(namespace=way, lease=1.0)
+        for n in range(9):
+            assert dead.offer(visit(n), FILE_ANYWAY).id is not None
+        found[way] = []
+        for start in range(0, 400, 80):
+            opener.clock.now = START + start + 5
+            pages = [visit(n) for n in range(start, start + 80)]
+            found[way] += store.add_many(pages) if way == "together" else map(store.add, pages)
+        with server.client() as client:
+            client.select(1)
+            names = [name for name in sorted(client.scan_iter("*")) if f"{{{way}}}".encode() in name]
+            kept = [name for name in names if not name.endswith((b":owners", b":meta"))]
+            tables[way] = [
+                *map(client.hgetall, kept),
+                dict(enumerate(client.hmget(KeyNames(way).key("meta"), "last", "keys", "first", "shelves"))),
+            ]
+        for each in opener.opened:
+            each.close()
+    assert found["together"] == found["one by one"]
+    assert {offer.id is None for offer in found["together"]} == {True, False}
+    assert tables["together"] == tables["one by one"]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
+from dedupcrawl.stores.redis import packed_records
 from dedupcrawl.stores.redis.namespace import KeyNames
-from dedupcrawl.stores.redis.packed_records import pack_record, unpack_record
-from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
+from dedupcrawl.stores.redis.offers import pack_offer, pack_offer_by_reference
+from dedupcrawl.stores.redis.packed_records import (
+    VERSION,
+    pack_record,
+    pack_record_by_reference,
+    unpack_record,
+    unpack_record_by_reference,
+)
+from dedupcrawl.stores.redis.packed_urls import pack_url, pack_url_by_reference, unpack_url, unpack_url_by_reference
+from dedupcrawl.stores.redis.transports import pack_request, request_by_reference
+from dedupcrawl.utils.extensions import NO_EXTENSIONS
 from tests.stores.factories import START, record
 
 if TYPE_CHECKING:
@@ -104,7 +120,92 @@ def test_packed_urls_do_not_change() -> None:
     """They are stored, and compared as bytes."""
     packed = [pack_url(url).hex() for url in GOLDEN_URLS]
     assert packed == [*GOLDEN_URLS.values()]
+    assert packed == [pack_url_by_reference(url).hex() for url in GOLDEN_URLS]
     assert [unpack_url(bytes.fromhex(each)) for each in packed] == [*GOLDEN_URLS]
+
+
+@given(URLS, st.sampled_from([1, 1, 30]))
+@example("https://a.example/" + "0123456789abcdef" * 8 + "e" * 13 + "r", 1)
+@example("".join(map(chr, range(0x180))), 1)
+@example("\ud800.com/20.html", 1)
+def test_compiled_code_packs_urls_like_the_reference(url: str, times: int) -> None:
+    packed = pack_url(url * times)
+    assert packed == pack_url_by_reference(url * times)
+    assert unpack_url(packed) == unpack_url_by_reference(packed) == url * times
+
+
+@given(
+    URLS,
+    st.integers(0, 300),
+    st.lists(st.binary(max_size=20) | st.integers(200, 3000).map(bytes), max_size=9),
+    st.floats(-1e12, 1e16) | st.integers(-5, 2**40),
+    st.text(max_size=9) | st.integers(200, 3000).map("ü".__mul__),
+    st.binary(max_size=IDENTITY_BYTES),
+)
+@example("", 255, [b""] * 254, 0.5 / 2**22, "", b"")
+@example("", 0, [b"a"] * 7, 1.5 / 2**22, "\ud800", b"a")
+@example("https://a.example", 254, [b"a"] * 300, -1e-7, "a" * 70_000, bytes(255))
+def test_compiled_code_packs_records_like_the_reference(
+    url: str, keys: int, sketches: list[bytes], seen: float, cluster: str, identity: bytes
+) -> None:
+    there = Record(
+        url, tuple(n.to_bytes(KEY_BYTES, "big") for n in range(keys)), tuple(sketches), seen, cluster, None, identity
+    )
+    value = pack_record(there)
+    assert value == pack_record_by_reference(there)
+    for time in (round(seen * 1000), round(seen * 1000) + 999, 0, 2**41 - 1, 2**41, 2**48 - 1):
+        read = unpack_record(value, max(time, 0), "a")
+        assert read == unpack_record_by_reference(value, max(time, 0), "a")
+    assert replace(read, seen=seen) == there
+
+
+@given(st.binary(min_size=1, max_size=60), st.integers(0, 255))
+def test_compiled_code_reads_no_record_that_the_reference_reads_otherwise(body: bytes, head: int) -> None:
+    """Not even damaged ones whose checksum is right."""
+    head = VERSION << 5 | head & 31
+    value = bytes((head,)) + crc32(bytes(3) + body, head).to_bytes(4, "big") + bytes(3) + body
+    packer = packed_records.record_packer
+    with suppress(UnicodeDecodeError):  # which the reference finds too
+        read = packer and packer.unpack_record(value, 0)
+        assert read is None or read == unpack_record_by_reference(value, 0, "a")
+
+
+@given(
+    st.lists(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), max_size=4),
+    st.none() | st.lists(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), max_size=4),
+    st.floats(-1e12, 1e12),
+    st.sampled_from([1, 100]),
+)
+@example([b"twice."] * 2, [b"twice."] * 2, 0.0005, 1)
+def test_compiled_code_packs_offers_like_the_reference(
+    keys: list[bytes], probes: list[bytes] | None, now: float, times: int
+) -> None:
+    searched = None if probes is None else tuple(probes)
+    there = Record("http://a", tuple(keys) * times, (), START, probes=searched)
+    assert pack_offer(there, now) == pack_offer_by_reference(there, now)
+    with pytest.raises(StoreError, match="A key is not 6 bytes long"):
+        pack_offer(replace(there, probes=(b"short",)), now)
+
+
+@given(st.lists(st.binary() | st.text() | st.integers() | st.floats() | st.integers(90, 5000).map(bytes), max_size=30))
+@example([0, 255, 256, -1, 2**64, "ä", 1.5])
+def test_compiled_code_packs_requests_like_the_reference(rest: list[str | bytes | int | float]) -> None:
+    assert pack_request(len(rest) + 2, b"head", rest) == request_by_reference(len(rest) + 2, b"head", rest)
+
+
+SCRIPT = """
+from dedupcrawl.stores.redis import packed_records, packed_urls, transports
+from tests.stores.factories import record
+packed = packed_records.pack_record(record("https://www.a.example/station/0123456789abcdef.html", "one", "two"))
+print(packed_urls.description(), packed.hex(), transports.pack_request is transports.request_by_reference)
+"""
+
+
+def test_without_compiled_code_python_packs_the_same() -> None:
+    environment = {**os.environ, NO_EXTENSIONS: "1"}
+    run = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
+    there = record("https://www.a.example/station/0123456789abcdef.html", "one", "two")
+    assert run.stdout == f"Python ({NO_EXTENSIONS} is set) {pack_record(there).hex()} True\n"
 
 
 @given(TIMES, st.floats(-1.0, 1.0))
@@ -131,6 +232,8 @@ def test_a_damaged_record_is_noticed(data: st.DataObject) -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(StoreError, match="has a key that is not 6 bytes long"):
         pack_record(Record("http://a", (b"short",), (), START))
+    with pytest.raises(StoreError, match="has a key that is not 6 bytes long"):
+        pack_record(Record("http://a", (bytes(KEY_BYTES), b"longer than six"), (), START))
     with pytest.raises(StoreError, match="has an identity of more than 255 bytes"):
         pack_record(Record("http://a", (), (), START, identity=bytes(IDENTITY_BYTES + 1)))
     with pytest.raises(StoreError, match="is too long to be filed: 268435456 bytes"):

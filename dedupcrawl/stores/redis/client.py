@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from contextlib import nullcontext
-from functools import lru_cache
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -65,13 +63,14 @@ class RedisSession:
         self._server_clock = server_clock
         self._process = os.getpid()
         self.token = secrets.token_bytes(OWNER_BYTES)  #: of the worker
+        self._operations: dict[tuple[str, bytes, str], Operation] = {}
         self._loaded: set[str] = set()  # operations of call_many whose script the server knows
         try:
             self.client: Redis | RedisCluster = connect(address)
         except SERVER_ERRORS as error:
             raise store_error(address.shown, error, address.secrets) from error
         most = address.options.get("max_connections")
-        self._connections = BoundedSemaphore(most) if most else nullcontext()
+        self._connections = BoundedSemaphore(most) if most else None
         self.transport: PipelinedConnection | ClusterTransport = (
             PipelinedConnection(self.client, keep_connections=not most, functions=True)
             if isinstance(self.client, Redis)
@@ -111,20 +110,31 @@ class RedisSession:
         repeat_flag: int | None,
     ) -> T:
         self.check()
+        if self._connections is None:
+            return self._once_or_twice(call, operation, requests, repeat_flag)
         with self._connections:
-            try:
-                return call(operation, requests)
-            except RequestNotSentError:
+            return self._once_or_twice(call, operation, requests, repeat_flag)
+
+    @staticmethod
+    def _once_or_twice(
+        call: Callable[[str, Sequence[Arguments]], T],
+        operation: str,
+        requests: Sequence[Arguments],
+        repeat_flag: int | None,
+    ) -> T:
+        try:
+            return call(operation, requests)
+        except RequestNotSentError:
+            raise
+        except StoreUnreachableError as error:
+            if not isinstance(error.__cause__, NoConnection):
                 raise
-            except StoreUnreachableError as error:
-                if not isinstance(error.__cause__, NoConnection):
-                    raise
-            if repeat_flag is not None:
-                requests = [(*each[:repeat_flag], b"1", *each[repeat_flag + 1 :]) for each in requests]
-            try:
-                return call(operation, requests)
-            except RequestNotSentError as error:
-                raise StoreUnreachableError(str(error)) from error  # the first request was sent
+        if repeat_flag is not None:
+            requests = [(*each[:repeat_flag], b"1", *each[repeat_flag + 1 :]) for each in requests]
+        try:
+            return call(operation, requests)
+        except RequestNotSentError as error:
+            raise StoreUnreachableError(str(error)) from error  # the first request was sent
 
     def _call_once(self, operation: str, requests: Sequence[Arguments]) -> Any:
         return self._send(self.transport.call, operation, requests[0])
@@ -155,13 +165,21 @@ class RedisSession:
         return replies
 
     def _send(self, send: Callable[[Operation, A], T], operation: str, rest: A) -> T:
-        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
+        prepared = self._operations.get((operation, self.token, self.layout))
         try:
-            return send(_prepared(self._keys, operation, self.token, now, self.layout), rest)
+            return send(prepared or self._prepare(operation), rest)
         except NotConnectedError as error:
             raise self._not_sent(error) from error.__cause__
         except SERVER_ERRORS as error:
             raise self._error(error) from error
+
+    def _prepare(self, name: str) -> Operation:
+        """Return an operation with the arguments that all calls share, and keep it if they stay the same."""
+        now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
+        operation = Operation(script_of(name), len(self._keys), (*self._keys, name, self.token, now, self.layout))
+        if self._server_clock is None:
+            self._operations[name, self.token, self.layout] = operation
+        return operation
 
     def with_client(self, work: Callable[[Redis | RedisCluster], T]) -> T:
         """Call ``work`` with the client of redis-py, for what needs no script; translate its errors."""
@@ -222,8 +240,3 @@ class RedisSession:
         self.client.close()
         if isinstance(self.client, Redis):
             self.client.connection_pool.disconnect()
-
-
-@lru_cache(64)
-def _prepared(keys: tuple[bytes, ...], name: str, token: bytes, now: str, layout: str) -> Operation:
-    return Operation(script_of(name), len(keys), (*keys, name, token, now, layout))

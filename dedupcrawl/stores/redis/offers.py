@@ -7,7 +7,7 @@ microseconds, URL and sketches.
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import chain, count
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +15,7 @@ from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import KEY_BYTES
 from dedupcrawl.stores.redis.client import NamespaceLostError, RequestNotSentError
 from dedupcrawl.stores.redis.namespace import milliseconds
-from dedupcrawl.stores.redis.packed_records import pack_record
+from dedupcrawl.stores.redis.packed_records import pack_record_by_reference, record_packer
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 
 MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers wait a few milliseconds at most
 MAX_ID = 2**48 - 1
-PROBES_ARE_KEYS = b"="  #: in place of probes that equal the keys
 REPEAT_FLAG, VALUE = 7, 8  #: indices of arguments of the script ``offer``; the keys follow the value
+MANY = 25  #: records that one call files, so that other workers wait a few milliseconds at most
+REPEAT_MANY_FLAG = 4  #: index of an argument of the script ``offer_many``
+
+PROBES_ARE_KEYS = b"="  #: in place of probes that equal the keys
+PackedOffer = tuple[int, bytes, bytes, bytes]  #: age of a record in milliseconds, its bytes, its keys, and its probes
 
 
 class OfferClient:
@@ -77,52 +81,48 @@ class OfferClient:
     def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
         """File a record as committed, and remove those that it supersedes."""
         self.withdraw_unconfirmed()
-        request = self._request(record, since, supersede=b"".join([id.to_bytes(6, "big") for id in supersede]))
+        superseded = b"".join([id.to_bytes(6, "big") for id in supersede]) if supersede else b""
+        request = self._request(record, since, supersede=superseded)
         try:
             return self._file(request)
         except StoreUnreachableError as error:
             if not isinstance(error, RequestNotSentError):
-                self._note_unconfirmed(request)
+                value, keys = request[VALUE : VALUE + 2]
+                self._unconfirmed_records[cast("bytes", value)] = cast("bytes", keys)
             raise
 
     def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:
         """File many records as committed in one round trip."""
         self.withdraw_unconfirmed()
-        requests = [self._request(record, since) for record in records]
+        now = self._clock()
+        packed = [pack_offer(record, now) for record in records]
         mark = self.mark
         try:
-            replies = self._file_many(requests)
+            replies = self._file_many(packed, since)
         except NamespaceLostError as error:
             self._on_namespace_lost(error, mark)
-            replies = self._file_many([(self.mark, *request[1:]) for request in requests])
+            replies = self._file_many(packed, since)
         self._note_id(max(map(_highest_id, replies), default=0))
         return replies
 
-    def _file_many(self, requests: Sequence[Arguments]) -> list[int | list[Any]]:
+    def _file_many(self, packed: Sequence[PackedOffer], since: int) -> list[int | list[Any]]:
+        head: Arguments = (self.mark, min(since, MAX_ID), self.highest, self._ttl, b"")
+        requests = [(*head, *_joined(some)) for some in chunked(packed, MANY)]
         try:
-            return self._session.call_many("offer", requests, REPEAT_FLAG)
+            return [*chain.from_iterable(self._session.call_many("offer_many", requests, REPEAT_MANY_FLAG))]
         except RequestNotSentError:
             raise
         except StoreError:  # of one request, or of all: the others may have been filed
-            for request in requests:
-                self._note_unconfirmed(request)
+            self._unconfirmed_records.update((value, keys) for _, value, keys, _ in packed)
             raise
 
     def _request(
         self, record: Record, since: int, *, serial: bytes = b"", lease: Argument = b"", supersede: bytes = b""
     ) -> Arguments:
         """Return the arguments of the script ``offer``."""
-        value, keys = pack_record(record), record.keys
-        age = milliseconds(self._clock() - record.seen)
-        probes = PROBES_ARE_KEYS if record.probes is None or record.probes == keys else join_keys(record.probes)
-        packed = b"".join(dict.fromkeys(keys))
+        age, value, keys, probes = pack_offer(record, self._clock())
         since = min(since, MAX_ID)
-        terms = (self.mark, serial, since, self.highest, lease, self._ttl, age, b"")
-        return (*terms, value, packed, probes, supersede)
-
-    def _note_unconfirmed(self, request: Arguments) -> None:
-        value, keys = request[VALUE : VALUE + 2]
-        self._unconfirmed_records[cast("bytes", value)] = cast("bytes", keys)
+        return self.mark, serial, since, self.highest, lease, self._ttl, age, b"", value, keys, probes, supersede
 
     def _file(self, request: Arguments) -> int | list[Any]:
         try:
@@ -130,7 +130,8 @@ class OfferClient:
         except NamespaceLostError as error:
             self._on_namespace_lost(error, cast("bytes", request[0]))
             reply = self._session.call("offer", self.mark, *request[1:], repeat_flag=REPEAT_FLAG)
-        self._note_id(_highest_id(reply))
+        if type(reply) is not int or reply > self.highest:
+            self._note_id(_highest_id(reply))
         return reply  # type: ignore[no-any-return]
 
     def _note_id(self, id: int) -> None:
@@ -162,6 +163,24 @@ class OfferClient:
 def _highest_id(reply: int | list[Any]) -> int:
     """Return the id of the filed record, or the highest id of the records found."""
     return reply if isinstance(reply, int) else int(reply[-1][0])
+
+
+def _joined(offers: Iterable[PackedOffer]) -> Iterable[Argument]:
+    return chain.from_iterable(offers)
+
+
+def pack_offer(record: Record, now: float) -> PackedOffer:
+    """Return what a script needs to file a record that was seen before ``now``."""
+    packed: PackedOffer | None = None if record_packer is None else record_packer.pack_offer(record, now)
+    return pack_offer_by_reference(record, now) if packed is None else packed
+
+
+def pack_offer_by_reference(record: Record, now: float) -> PackedOffer:
+    """Return the same as :func:`pack_offer`, which compiled code does with most records."""
+    keys, probes = record.keys, record.probes
+    searched = PROBES_ARE_KEYS if probes is None or probes == keys else join_keys(probes)
+    value = pack_record_by_reference(record)
+    return milliseconds(now - record.seen), value, b"".join(dict.fromkeys(keys)), searched
 
 
 def join_keys(keys: Iterable[bytes]) -> bytes:

@@ -27,7 +27,7 @@ from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
-from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
+from dedupcrawl.stores.redis.packed_urls import pack_url_by_reference, packing, unpack_url_by_reference, url_packer
 
 VERSION = 5
 MIN_BYTES = 10  #: of a record: head, crc, seen, number of keys, and an empty URL
@@ -43,10 +43,25 @@ _SEEN_RANGE = 1 << 24
 _TEXT = ("utf-8", "surrogatepass")
 _IDENTITY, _CLUSTER, _SKETCHES = 16, 8, 7  # bits of the head
 _MANY = 255  # a number from which on it takes more bytes
+record_packer = packing and packing.RecordPacker(
+    url_packer,
+    version=VERSION,
+    key_bytes=KEY_BYTES,
+    identity_bytes=IDENTITY_BYTES,
+    max_size=MAX_SIZE,
+    second=_SECOND,
+    max_skew=int(MAX_CLOCK_SKEW * _SECOND),
+)
 
 
 def pack_record(record: Record) -> bytes:
     """Return a record as bytes; raise ``StoreError`` if it does not fit."""
+    packed: bytes | None = None if record_packer is None else record_packer.pack_record(record)
+    return pack_record_by_reference(record) if packed is None else packed
+
+
+def pack_record_by_reference(record: Record) -> bytes:
+    """Return the same as :func:`pack_record`, which compiled code (``_packing.pyx``) does with all records that fit."""
     if not {*map(len, record.keys)} <= {KEY_BYTES}:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
     if len(record.identity) > IDENTITY_BYTES:
@@ -62,7 +77,7 @@ def pack_record(record: Record) -> bytes:
     if len(record.sketches) >= _SKETCHES:
         sizes = _number(len(record.sketches)) + sizes
     seen = (round(record.seen * _SECOND) % _SEEN_RANGE).to_bytes(_SEEN_BYTES, "big")
-    body = b"".join((seen, _number(len(record.keys)), *record.keys, sizes, *parts, pack_url(record.url)))
+    body = b"".join((seen, _number(len(record.keys)), *record.keys, sizes, *parts, pack_url_by_reference(record.url)))
     return _PREFIX.pack(head, crc32(body, head)) + body
 
 
@@ -77,6 +92,12 @@ def unpack_record(value: bytes, milliseconds: int, key: object) -> Record:
     Raises:
         DamageError: the value is damaged or has another version.
     """
+    record: Record | None = None if record_packer is None else record_packer.unpack_record(value, milliseconds)
+    return unpack_record_by_reference(value, milliseconds, key) if record is None else record
+
+
+def unpack_record_by_reference(value: bytes, milliseconds: int, key: object) -> Record:
+    """Return the same as :func:`unpack_record`, which compiled code does with undamaged records."""
     if len(value) < MIN_BYTES:
         raise DamageError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")
     head, crc = _PREFIX.unpack_from(value)
@@ -101,7 +122,7 @@ def unpack_record(value: bytes, milliseconds: int, key: object) -> Record:
         parts.append(value[at : at + size])
         at += size
     return Record(
-        url=unpack_url(value[at:]),
+        url=unpack_url_by_reference(value[at:]),
         keys=keys,
         sketches=tuple(parts[:sketches]),
         seen=_time_seen(low, milliseconds),

@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 from binascii import a2b_base64, b2a_base64, unhexlify
 
+from dedupcrawl.utils.extensions import load_extension
+
 # Packed URLs are stored and compared: none of these may change.
 _STARTS = (b"https://www.", b"https://", b"http://www.", b"http://", b"")
 _WORDS = (b".com/", b".html", b".org/", b"/20", b"tion", b"in", b"er", b"es", b"an")
@@ -38,9 +40,24 @@ _CAPITAL_LETTER = re.compile(rb"[A-Z]")
 _HEXADECIMAL = re.compile(rb"([0-9a-f]{12}(?:[0-9a-f]{2}){0,57})")
 _TEXT = ("utf-8", "surrogatepass")
 
+_VERSION = 1  #: of the extension, ``VERSION`` in ``_packing.pyx``
+packing, _why_not = load_extension("dedupcrawl.stores.redis._packing", _VERSION)
+url_packer = packing and packing.UrlPacker(starts=_STARTS, words=_WORDS, characters=_CHARACTERS)
+
+
+def description() -> str:
+    """Return in a few words which code packs records and requests to servers, and why."""
+    return f"Python ({_why_not})" if packing is None else "compiled"
+
 
 def pack_url(url: str) -> bytes:
     """Return a URL as bytes, at least one; equal URLs give equal bytes."""
+    packed: bytes = pack_url_by_reference(url) if url_packer is None else url_packer.pack_url(url)
+    return packed
+
+
+def pack_url_by_reference(url: str) -> bytes:
+    """Return the same as :func:`pack_url`, which compiled code (``_packing.pyx``) does where it could be built."""
     data = url.encode(*_TEXT)
     if data.startswith(b"https://"):
         start = 0 if data.startswith(b"www.", 8) else 1
@@ -82,6 +99,12 @@ def _bytes_of(symbols: int) -> int:
 
 def unpack_url(packed: bytes) -> str:
     """Return the URL that :func:`pack_url` has packed."""
+    url: str | None = None if url_packer is None else url_packer.unpack_url(packed)
+    return unpack_url_by_reference(packed) if url is None else url
+
+
+def unpack_url_by_reference(packed: bytes) -> str:
+    """Return the same as :func:`unpack_url`."""
     start = packed[0]
     if start >= _PLAIN:
         return (_STARTS[start - _PLAIN] + packed[1:]).decode(*_TEXT)

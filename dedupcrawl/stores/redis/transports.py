@@ -25,10 +25,11 @@ from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoReply
 
 from dedupcrawl.stores.redis.connection import SERVER_ERRORS
+from dedupcrawl.stores.redis.packed_urls import packing
 from dedupcrawl.stores.redis.scripts import library_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from redis import Redis, RedisCluster
     from redis.connection import ConnectionPool
@@ -80,7 +81,7 @@ class Operation:
 
     def request(self, head: bytes, rest: Sequence[Argument]) -> bytes:
         """Return a whole call."""
-        return b"*%d\r\n%b%b" % (3 + len(self.common) + len(rest), head, pack_command(rest))
+        return pack_request(3 + len(self.common) + len(rest), head, rest)
 
 
 class ClusterTransport:
@@ -346,3 +347,13 @@ def pack_command(parts: Sequence[Argument]) -> bytes:
         return command[command.index(b"\n") + 1 :]  # without the number of parts
     packed = [part if type(part) is bytes else str(part).encode() for part in parts]
     return b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in packed])
+
+
+def request_by_reference(count: int, head: bytes, rest: Sequence[Argument]) -> bytes:
+    """Return a request of this number of parts; ``head``: the first of them, packed."""
+    return b"*%d\r\n%b%b" % (count, head, pack_command(rest))
+
+
+pack_request: Callable[[int, bytes, Sequence[Argument]], bytes] = (
+    request_by_reference if packing is None else packing.pack_request
+)

@@ -23,6 +23,23 @@ add_words(WordSet *set, PyObject *words, int step)
     return done;
 }
 
+/* Note how the words begin by which is_passing() leaves out others. */
+static void
+note_passing(IdentityObject *self, PyObject *words)
+{
+    for (Py_ssize_t i = 0; i < PySequence_Size(words); i++) {
+        PyObject *word = PySequence_GetItem(words, i);
+        Py_ssize_t size = PyBytes_GET_SIZE(word);
+        const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(word);
+        for (int next = 0; size && next < 256; next++) { /* any byte may follow a single one */
+            if (size == 1 || next == bytes[1]) {
+                self->passing[PAIR_HASH(bytes[0], next)] = 1;
+            }
+        }
+        Py_DECREF(word);
+    }
+}
+
 static int
 set_tables(IdentityObject *self, Py_buffer *bytes, Py_buffer *unspaced)
 {
@@ -73,6 +90,9 @@ identity_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     for (int i = 0; done && i < WORD_SETS; i++) {
         done = add_words(&self->words[i], PyTuple_GET_ITEM(words, i), i < FIRST_BACKWARDS ? 1 : -1);
+        if (done && (i == OF_VIEW || i == CHANGED || i == PUBLISHED || i == COUNTED)) {
+            note_passing(self, PyTuple_GET_ITEM(words, i));
+        }
     }
     for (Py_ssize_t i = 0; done && i < PyUnicode_GET_LENGTH(numerals); i++) {
         Py_UCS4 code = PyUnicode_READ_CHAR(numerals, i) & 0xFFFF;
@@ -359,6 +379,9 @@ is_mark(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 static int
 is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
 {
+    if (!self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')]) {
+        return 0;
+    }
     return longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0
            || longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
            || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end

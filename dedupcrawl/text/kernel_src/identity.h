@@ -41,11 +41,14 @@ enum {
     IS_BRIEF = 128
 };
 
+#define PAIR_HASH(one, other) (((unsigned)(one) << 5 ^ (unsigned)(other)) & (PAIRS - 1))
+
 typedef struct {
     PyObject_HEAD
     WordSet words[WORD_SETS];
     ByteHash hash;
     HanNumerals numerals;
+    uint8_t passing[PAIRS]; /* by a hash of two bytes whether a word of a stamp, a counter or a view may begin with them */
     Py_UCS4 unspaced[2 * UNSPACED_RANGES]; /* first and last code point of each range */
     Py_ssize_t unspaced_count;
 } IdentityObject;

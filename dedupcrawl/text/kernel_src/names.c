@@ -1,8 +1,6 @@
 /* The names of a page: tokens of its heading and title, and where they stand. */
 #include "identity.h"
 
-#define PAIR_HASH(one, other) (((unsigned)(one) << 5 ^ (unsigned)(other)) & (PAIRS - 1))
-
 typedef struct {
     const uint8_t *bytes; /* in UTF-8 */
     Py_ssize_t size;

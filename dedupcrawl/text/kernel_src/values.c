@@ -15,7 +15,7 @@ enum {
     STAMP_GAP = 16,
 };
 
-enum { BLOCK = 32 }; /* bytes without a digit that are passed over at a time; compilers use vector instructions */
+enum { BLOCK = 32, PART = 8 }; /* bytes without a digit that are passed over at a time; compilers use vector instructions */
 
 static inline unsigned
 is_digit(uint8_t byte)
@@ -23,18 +23,24 @@ is_digit(uint8_t byte)
     return (uint8_t)(byte - '0') < 10;
 }
 
+static inline unsigned
+has_digit(const uint8_t *text, int size)
+{
+    unsigned found = 0;
+    for (int i = 0; i < size; i++) {
+        found |= is_digit(text[i]);
+    }
+    return found;
+}
+
 static Py_ssize_t
 next_digit(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
-    while (size - at >= BLOCK) {
-        unsigned found = 0;
-        for (int i = 0; i < BLOCK; i++) {
-            found |= is_digit(text[at + i]);
-        }
-        if (found) {
-            break;
-        }
+    while (size - at >= BLOCK && !has_digit(text + at, BLOCK)) {
         at += BLOCK;
+    }
+    while (size - at >= PART && !has_digit(text + at, PART)) {
+        at += PART;
     }
     while (at < size && !is_digit(text[at])) {
         at++;

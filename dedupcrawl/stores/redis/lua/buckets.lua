@@ -7,15 +7,28 @@ function M.read_buckets(keys)
   return found
 end
 
+-- Few keys are cut with one call, which takes a third of the time of as many calls of "sub".
+function M.cut(packed)
+  local count = #packed / 6
+  if count <= 100 then
+    local keys = {struct.unpack(string.rep('c6', count), packed)}
+    keys[count + 1] = nil -- the place behind the last key
+    return keys
+  end
+  local keys = {}
+  for n = 1, count do keys[n] = packed:sub(6 * n - 5, 6 * n) end
+  return keys
+end
+
 -- Returns the buckets of packed keys (false for one that does not exist), the keys, and whether any bucket exists.
 function M.fetch(packed)
-  local keys, count, any = {}, #packed / 6, false
-  for n = 1, count do keys[n] = packed:sub(6 * n - 5, 6 * n) end
+  local keys, any = M.cut(packed), false
   local found = M.read_buckets(keys)
-  for n = 1, count do
-    if found[n] then
+  for n = 1, #keys do
+    local ids = found[n]
+    if ids then
       any = true
-      if #found[n] % 6 ~= 0 then M.damaged('bucket', M.hex(keys[n])) end
+      if #ids % 6 ~= 0 then M.damaged('bucket', M.hex(keys[n])) end
     end
   end
   return found, keys, any
