@@ -10,12 +10,14 @@ import pytest
 
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.stores import open_existing, open_store
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer
 from dedupcrawl.stores.redis.address import read_address
-from dedupcrawl.stores.redis.namespace import FORMAT, KeyNames
+from dedupcrawl.stores.redis.namespace import KeyNames, format_of
 from dedupcrawl.stores.redis.sharded.layout import ShardLayout
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
-from tests.stores.factories import record
+from tests.stores.factories import key, record
+from tests.stores.sharding import SameSketch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,12 +46,56 @@ def test_the_number_of_hashes_grows_with_the_planned_pages(pages: int, shelves: 
 
 
 def test_the_place_of_a_bucket_never_changes() -> None:
-    """Stored data depend on it: the first 10 bits choose the tag, the last four bytes the hash, five are the field."""
+    """Stored data depend on it: the first 10 bits choose the tag, the others hash and field."""
     layout = ShardLayout(KeyNames("news"), "", PAGES)
-    command = layout.bucket(bytes.fromhex("ffc012345678"))
-    assert command.words == (b"HGET", b"dedupcrawl:{news:3ff}:b%x" % (0x12345678 % 122), bytes.fromhex("c012345678"))
+    command = layout.bucket(bytes.fromhex("ffe012345678"))
+    field, shelf = divmod(0x2012345678, 122)
+    assert command.words == (b"HGET", b"dedupcrawl:{news:3ff}:b%x" % shelf, field.to_bytes(4, "big")[1:])
     layout.shelves = 1
-    assert layout.bucket(bytes.fromhex("ffc012345678")).words[1] == b"dedupcrawl:{news:3ff}:b"
+    assert layout.bucket(bytes.fromhex("ffe012345678")).words[1:] == (
+        b"dedupcrawl:{news:3ff}:b",
+        bytes.fromhex("e012345678"),
+    )
+
+
+def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) -> None:
+    """A field has fewer bits than a key."""
+    one, other = bytes.fromhex("ffc000000007"), (0xFFC000000007 + 122 * 2**24).to_bytes(6, "big")
+    first, second = (replace(record(f"http://a/{key.hex()}"), keys=(key,)) for key in (one, other))
+    with planned(nodes) as store:
+        assert store._layout._shelf(one) == store._layout._shelf(other)
+        ids = store.add_many([first])
+        assert ids[0].id is not None
+        assert [hit.record.keys for hit in store.find([other])] == [(one,)]
+        met = store.offer_judged([JudgedOffer(second, SameSketch(second))])[0]
+        assert met.id is not None
+        assert [hit.record.url for hit in met.candidates] == [first.url]
+        assert store.commit([met.id]) == 1
+        assert len(store.find([one])) == 2
+        assert store.lookup(first.url) is None  # its key is none of its own
+        assert store.prune(float("inf")) == 2
+        assert store.find([one]) == ()
+
+
+def test_a_hot_bucket_is_named_by_its_key(nodes: Cluster) -> None:
+    with planned(nodes) as store:
+        for n in range(BUCKET_CAP + 3):
+            assert store.add(record(f"http://a/{n}", "hot"), FILE_ANYWAY).id is not None
+        assert [(each.key, each.beyond) for each in store.info().hottest] == [(key("hot").hex(), 3)]
+        assert store.prune(float("inf")) == BUCKET_CAP + 3
+        assert store.info().hottest == ()
+
+
+def test_a_store_of_another_format_is_refused(nodes: Cluster) -> None:
+    planned(nodes).close()
+    for node in nodes.primaries():
+        with node.client() as client:
+            if b"dedupcrawl:{news}:meta" in _keys(node):
+                client.hset("dedupcrawl:{news}:meta", "mark", b"5 sharded-122 00")
+    with pytest.raises(StoreError, match="it has format 5, and this version reads format 6; use another namespace"):
+        planned(nodes)
+    with planned(nodes, reset=True) as store:
+        assert store.info().pages == 0
 
 
 def test_buckets_of_a_tag_are_spread_over_its_hashes() -> None:
@@ -145,7 +191,9 @@ def test_a_damaged_number_of_hashes_is_refused(nodes: Cluster, layout: bytes) ->
     for node in nodes.primaries():
         with node.client() as client:
             if b"dedupcrawl:{news}:meta" in _keys(node):
-                client.hset("dedupcrawl:{news}:meta", "mark", b"%b %b 00" % (FORMAT.encode(), layout))
+                client.hset(
+                    "dedupcrawl:{news}:meta", "mark", b"%b %b 00" % (format_of(layout.decode()).encode(), layout)
+                )
     with pytest.raises(StoreError, match="has a value that is not one of ours"):
         planned(nodes)
 

@@ -29,16 +29,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP, Offer
-from dedupcrawl.stores.redis.sharded.layout import (
-    OPENED,
-    TIME_BYTES,
-    Found,
-    ids_in,
-    long_id,
-    packed_time,
-    seen_at,
-    short_id,
-)
+from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, ids_in, long_id, packed_time, short_id
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -241,7 +233,7 @@ class ClaimProtocol:
 
     def _value(self, filing: Filing, record: Record) -> bytes:
         age = round(1000 * (self._clock() - record.seen))
-        return self.layout.value_of(record, filing.filed, max(0, min(self.now() - age, (1 << 8 * TIME_BYTES) - 1)))
+        return self.layout.codec.pack(record, filing.filed, max(0, min(self.now() - age, (1 << 8 * TIME_BYTES) - 1)))
 
     def _file(self, filing: Filing, view: _View, *, compares: bool) -> Rounds[bool]:
         """File a page as pending, and place it; return False if its id cannot be used."""
@@ -376,7 +368,7 @@ class ClaimProtocol:
         """Whether a committed record is past its time to live."""
         if self._ttl is None or found.state != b"c":
             return False
-        return seen_at(found) < self.now() - self._ttl
+        return seen_in(found.value) < self.now() - self._ttl
 
     def _dead(self, found: dict[bytes, Found]) -> Rounds[list[bytes]]:
         """Return the ids of claims whose worker's lease has ended, and of pages that have been pending for too long."""
@@ -391,7 +383,7 @@ class ClaimProtocol:
         """Whether a page has been pending for a lease. An own claim that is pending again can still be committed."""
         if found.state != b"p" or long_id(id, found.value) in self.own:
             return False
-        return int.from_bytes(found.value[:TIME_BYTES], "big") < self.now() - self._lease
+        return filed_in(found.value) < self.now() - self._lease
 
     def alive(self, tokens: set[bytes]) -> Rounds[dict[bytes, bool]]:
         """Ask whether the leases of workers run."""
