@@ -175,7 +175,7 @@ class _Trusting(ValueCodec):
         self._found = record.keys
         return super().pack(record, filed, seen)
 
-    def _keys(self, url: str, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+    def _keys(self, url: str, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:  # noqa: ARG002
         return self._found
 
 

@@ -17,6 +17,7 @@ from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record, bucket_key
 from dedupcrawl.stores.redis.packed_records import pack_record
 from dedupcrawl.stores.redis.packed_urls import pack_url
 from dedupcrawl.stores.redis.sharded.packed_values import ValueCodec, filed_in, seen_in
+from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
 from dedupcrawl.text.secret_seed import SecretSeed
 from tests.stores.factories import START, record
 from tests.texts import CHINESE, ENGLISH
@@ -204,3 +205,27 @@ def test_a_scheme_of_other_constants_computes_no_keys(scheme: str) -> None:
     assert value[TIMES:] == pack_record(lean_record())
     with pytest.raises(DamageError, match="has layout 7, not"):
         codec.unpack(default_codec().pack(lean_record(), NOW, NOW), "a")
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_the_compiled_kernel_computes_the_same_keys(data: st.DataObject) -> None:
+    names = data.draw(st.sampled_from([("exact",), ("minhash",), ("exact", "minhash")]))
+    config = Config(detectors=names, seed=data.draw(st.integers(0, 2**64 - 1)))
+    known = stored_sketches(schemes(build_detectors(config), config), None)
+    assert known is not None
+    text = data.draw(st.sampled_from([b"", bytes(15)]) | st.binary(min_size=16, max_size=16))
+    slots = data.draw(st.binary(min_size=128, max_size=128))
+    sketch = data.draw(st.sampled_from([b"", b"M" + bytes(8) + slots, b"N" + bytes(8) + slots, b"M" + slots]))
+    sketches = {("exact",): (text,), ("minhash",): (sketch, text), ("exact", "minhash"): (text, sketch)}[names]
+    assert known.keys(sketches) == known.keys_by_reference(sketches)
+    assert known.keys((*sketches, b"")) is None
+
+
+def test_the_kernel_refuses_what_are_no_sketches() -> None:
+    maker = default_codec()._sketches._maker  # type: ignore[union-attr]
+    if maker is None:
+        pytest.skip("the kernel is not compiled")
+    for arguments in ((), (b"",), (b"", ""), ("", b""), (b"", b"", b"")):
+        with pytest.raises(TypeError, match="takes the hash of a text, and a sketch"):
+            maker.keys(*arguments)  # type: ignore[call-arg, arg-type]

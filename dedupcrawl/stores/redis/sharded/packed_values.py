@@ -25,11 +25,11 @@ import json
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from dedupcrawl.detectors.stored_sketches import stored_sketches
 from dedupcrawl.errors import DamageError
-from dedupcrawl.stores.base import IDENTITY_BYTES, Record, bucket_keys, url_key
+from dedupcrawl.stores.base import IDENTITY_BYTES, Record, url_key
 from dedupcrawl.stores.redis.packed_records import low_bits, pack_record, time_seen, unpack_record
 from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
+from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
 
 if TYPE_CHECKING:
     from dedupcrawl.text.secret_seed import SecretSeed
@@ -78,25 +78,16 @@ class ValueCodec:
             if part:
                 head |= bit
                 parts += (b"%c" % len(part), part)
-        for n, sketch in enumerate(record.sketches):
-            if sketch:
-                parts.append(self._sketches[n].pack(sketch))
-            else:
-                head |= 1 << n
-        body = b"".join((*parts, pack_url(record.url)))
+        for index, sketch in enumerate(record.sketches):
+            head |= (not sketch) << index
+        body = b"".join((*parts, self._sketches.pack(record.sketches), pack_url(record.url)))
         return b"%c%b%b" % (head, _checksum(times, head, body), body)
 
     def _keys(self, url: str, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
         """Return the keys of a record; None if not all of its sketches are those of the detectors."""
         assert self._sketches is not None
-        if len(sketches) != len(self._sketches):
-            return None
-        found = [each.keys(sketch) if sketch else () for each, sketch in zip(self._sketches, sketches, strict=True)]
-        keys = [each for each in found if each is not None]
-        if len(keys) < len(found):
-            return None
-        own = (url_key(url),) if url else ()
-        return own + bucket_keys(enumerate(keys))
+        keys = self._sketches.keys(sketches)
+        return keys if keys is None or not url else (url_key(url), *keys)
 
     def unpack(self, value: bytes, key: str) -> Record:
         """Return the record of a value; ``key`` is where it is stored, for messages.
@@ -116,10 +107,7 @@ class ValueCodec:
             at += bool(head & bit)
             parts.append(body[at : at + size])
             at += size
-        sketches: tuple[bytes, ...] = ()
-        for n, each in enumerate(self._sketches):
-            sketch, at = (b"", at) if head & 1 << n else each.unpack(body, at)
-            sketches += (sketch,)
+        sketches, at = self._sketches.unpack(body, at, head)
         url = unpack_url(body[at:])
         return Record(
             url=url,
