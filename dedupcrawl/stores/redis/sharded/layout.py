@@ -22,12 +22,12 @@ from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dedupcrawl.stores.base import Record
     from dedupcrawl.stores.redis.namespace import KeyNames
 
 TAGS = 1024  #: parts of a namespace
 _TAG_SHIFT = 6  # the first 10 bits of the first two bytes
-_REST = (1 << 38) - 1  #: the other bits of a key or an id
+_REST_BITS = 38  # the other bits of a key or an id
+_REST = (1 << _REST_BITS) - 1
 #: Buckets of a full shelf, far below the entries up to which servers keep a hash as a flat list (512 by default): such
 #: a bucket takes 16 bytes, one in a table 54.
 SHELF = 64
@@ -47,6 +47,9 @@ class Command(NamedTuple):
 
     slot: int
     words: tuple[bytes, ...]
+
+
+_command = tuple.__new__  # a page makes many: the constructor of a named tuple takes three times as long
 
 
 class Found(NamedTuple):
@@ -101,17 +104,16 @@ class ShardLayout:
 
     # -- ids ------------------------------------------------------------------------------------
 
-    def new_id(self, record: Record) -> bytes:
-        """Return a short id for a page."""
-        keys = record.own_keys
-        home = keys[0] if keys else os.urandom(2)
+    def new_id(self, home: bytes) -> bytes:
+        """Return a short id for a page whose URL has this key; b"" if it has none."""
+        home = home or os.urandom(2)
         tag = int.from_bytes(home[:2], "big") >> _TAG_SHIFT
         random = int.from_bytes(os.urandom(5), "big") & _REST
-        return (tag << 38 | random).to_bytes(ID_BYTES, "big")
+        return (tag << _REST_BITS | random).to_bytes(ID_BYTES, "big")
 
     def candidate(self, id: bytes, found: Found, tokens: set[bytes]) -> Candidate:
         """Decode a record; raise ``DamageError`` if it is damaged. ``tokens`` are those of the store object."""
-        record = self.codec.unpack(found.value, f"{self._home(id).records.decode()} {id.hex()}")
+        record = self.codec.unpack(found.value, lambda: f"{self._home(id).records.decode()} {id.hex()}")
         is_scraped = found.state == b"o" and found.owner[8:] == SCRAPED
         state = ClaimState.SCRAPED if is_scraped else _STATES[found.state]
         mine = state is not ClaimState.COMMITTED and found.token in tokens
@@ -194,22 +196,23 @@ class ShardLayout:
         last bytes of their quotient are the field: in a hash of ``SHELF`` buckets, a key shares its bucket with
         another in four cases of a million. So pages may meet that have no key in common, and their sketches differ.
         """
-        tag = self._tags[int.from_bytes(key[:2], "big") >> _TAG_SHIFT]
+        bits = int.from_bytes(key, "big")
+        tag = self._tags[bits >> _REST_BITS]
         if self.shelves == 1:
             return tag.slot, tag.buckets, tag.stages, key[1:]
-        rest, shelf = divmod(int.from_bytes(key, "big") & _REST, self.shelves)
+        rest, shelf = divmod(bits & _REST, self.shelves)
         field = (rest & _FIELD_MASK).to_bytes(_FIELD_BYTES, "big")
         return tag.slot, b"%b%x" % (tag.buckets, shelf), tag.stages, field
 
     def place(self, key: bytes, id: bytes) -> Command:
         """Place an id in an empty bucket; the reply is 1 unless the bucket has ids, maybe this one by a former call."""
         slot, shelf, _, field = self._shelf(key)
-        return Command(slot, (b"HSETNX", shelf, field, id))
+        return _command(Command, (slot, (b"HSETNX", shelf, field, id)))
 
     def bucket(self, key: bytes) -> Command:
         """Read the ids of a bucket."""
         slot, shelf, _, field = self._shelf(key)
-        return Command(slot, (b"HGET", shelf, field))
+        return _command(Command, (slot, (b"HGET", shelf, field)))
 
     def join(self, key: bytes, id: bytes) -> Command:
         """Place an id in a bucket where others stand; the reply is those before."""
@@ -293,6 +296,8 @@ def packed_time(milliseconds: int) -> bytes:
 
 def ids_in(packed: bytes) -> list[bytes]:
     """Return the ids of a bucket, the newest last."""
+    if len(packed) == ID_BYTES:
+        return [packed]
     return [packed[at : at + ID_BYTES] for at in range(0, len(packed), ID_BYTES)]
 
 

@@ -32,6 +32,8 @@ from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
 from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dedupcrawl.text.secret_seed import SecretSeed
 
 TIME_BYTES = 6  #: milliseconds; a value begins with the time at which it was filed
@@ -89,18 +91,18 @@ class ValueCodec:
         keys = self._sketches.keys(sketches)
         return keys if keys is None or not url else (url_key(url), *keys)
 
-    def unpack(self, value: bytes, key: str) -> Record:
-        """Return the record of a value; ``key`` is where it is stored, for messages.
+    def unpack(self, value: bytes, key: Callable[[], str]) -> Record:
+        """Return the record of a value; ``key`` returns where it is stored, for messages.
 
         Raises:
             DamageError: the value is damaged or has another version.
         """
         start, seen = _start_of(value), seen_in(value)
         if self._sketches is None or start + _FIXED >= len(value) or value[start] & _LEAN != _LEAN:
-            return unpack_record(value[start:], seen, key)
+            return unpack_record(value[start:], seen, key())
         head, body = value[start], value[start + 5 :]
         if value[start + 1 : start + 5] != _checksum(value[:start], head, body):
-            raise DamageError(f"The record under {key!r} is damaged: its checksum is wrong.")
+            raise DamageError(f"The record under {key()!r} is damaged: its checksum is wrong.")
         at, parts = _LOW_BYTES, []
         for bit in (_IDENTITY, _CLUSTER):
             size = body[at] if head & bit else 0

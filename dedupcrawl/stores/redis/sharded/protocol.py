@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -68,32 +69,44 @@ class Filing:
 class _View:
     """What a page has met."""
 
-    buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key: ids, the newest last
+    buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key, where others are: newest last
     blockers: list[bytes] = field(default_factory=list)  # ids that wounded it
     met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
     gone: set[bytes] = field(default_factory=set)
 
     def add(self, key: bytes, packed: bytes | None, own: bytes) -> None:
         """Add the ids of a bucket."""
-        there = self.buckets.setdefault(key, [])
-        if packed and packed != own:
+        if not packed or packed == own:
+            return
+        there = self.buckets.get(key)
+        if there is None:
+            self.buckets[key] = [id for id in ids_in(packed) if id != own]
+        else:
             there += [id for id in ids_in(packed) if id != own and id not in there]
 
     def unmet(self) -> list[bytes]:
         """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
+        if not self.buckets and not self.blockers:
+            return []
         found: dict[bytes, None] = {}
         met, gone = self.met, self.gone
         for ids in self.buckets.values():
+            if len(ids) == 1:  # as in most buckets
+                if ids[0] not in met and ids[0] not in gone:
+                    found[ids[0]] = None
+                continue
             some = ids if not gone else [id for id in ids if id not in gone]
             for id in reversed(some[-BUCKET_CAP:]):
                 if id not in met:
                     found[id] = None
-        found.update((id, None) for id in self.blockers if id not in gone and id not in met)
+        if self.blockers:
+            found.update((id, None) for id in self.blockers if id not in gone and id not in met)
         return list(found)
 
     def candidates(self) -> list[Candidate]:
         """The live pages that were met, by rising id."""
-        return sorted((candidate for _, candidate in self.met.values()), key=lambda candidate: candidate.id)
+        found = [candidate for _, candidate in self.met.values()]
+        return sorted(found, key=lambda candidate: candidate.id) if len(found) > 1 else found
 
     def restarted(self) -> _View:
         """Return a view for the same page under another id, which has wounded nobody yet."""
@@ -175,11 +188,12 @@ class ClaimProtocol:
                 except Exception as error:  # noqa: BLE001  # of one page: the others go on
                     failure = failure or error
             commands = [command for want in wants.values() for command in want]
-            answers = iter(self.wire.ask(commands)) if commands else iter(())
+            answers = self.wire.ask(commands) if commands else []
             pause = FIRST_PAUSE if commands else min(2 * pause, LONGEST_PAUSE)
             if wants and not commands:
                 time.sleep(pause)
-            replies = {n: [next(answers) for _ in want] for n, want in wants.items()}
+            ends_at = accumulate(map(len, wants.values()))
+            replies = {n: answers[end - len(want) : end] for (n, want), end in zip(wants.items(), ends_at, strict=True)}
         if failure is not None:
             raise failure
         return ends
@@ -206,12 +220,13 @@ class ClaimProtocol:
     def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
         """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
         view = _View()
+        own = offer.record.own_keys[:1]
         if looks and offer.judge is not None:
             found = yield from self._look(offer, view)
             if found is not None:
                 return found
         while True:
-            filing = self._new_filing(offer.record)
+            filing = self._new_filing(offer.record, own)
             try:
                 end = None
                 if (yield from self._file(filing, view, compares=offer.judge is not None)):
@@ -226,10 +241,10 @@ class ClaimProtocol:
                 return end
             view = view.restarted()
 
-    def _new_filing(self, record: Record) -> Filing:
+    def _new_filing(self, record: Record, home: tuple[bytes, ...]) -> Filing:
         with self._lock:
             self._last = max(self._last + 1, self.now())
-            return Filing(self.layout.new_id(record), self._last, record, self.token)
+            return Filing(self.layout.new_id(b"".join(home)), self._last, record, self.token, {*home})
 
     def _value(self, filing: Filing, record: Record) -> bytes:
         age = round(1000 * (self._clock() - record.seen))
@@ -239,8 +254,7 @@ class ClaimProtocol:
         """File a page as pending, and place it; return False if its id cannot be used."""
         record, id = filing.record, filing.id
         keys = tuple(dict.fromkeys(record.keys))
-        home = record.own_keys[0] if keys else b""
-        filing.joined.update([home] if keys else [])
+        home = next(iter(filing.joined), b"")
         commands = [self.layout.file(id, self._value(filing, record), filing.token + OPENED, home)]
         others = [key for key in keys if key != home]
         if not compares:
@@ -319,7 +333,7 @@ class ClaimProtocol:
         if rest:
             filing.joined.update(rest)  # even if the call fails
             for key, packed in zip(rest, (yield [self.layout.join(key, filing.id) for key in rest]), strict=True):
-                if key in view.buckets:
+                if key in filing.record.lookup_keys:
                     view.add(key, packed, filing.id)
         return bool(view.unmet())
 
