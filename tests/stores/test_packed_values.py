@@ -25,10 +25,10 @@ from tests.texts import CHINESE, ENGLISH
 NOW = round(1000 * START) + 700  #: milliseconds
 TIMES, HEAD = 8, 8  #: bytes of the times, and of head, checksum and low bits
 SEEDS = [0, 7, SecretSeed(2**63 + 11)]
-LEAN = [{"exact": {}}, {"minhash": {}}, {"exact": {}, "minhash": {}}]
+LEAN: list[dict[str, dict[str, object]]] = [{"exact": {}}, {"minhash": {}}, {"exact": {}, "minhash": {}}]
 LEAN += [{"exact": {}, "minhash": {"slots": slots}} for slots in (16, 64, 256)]
 LEAN += [{"exact": {}, "minhash": {"threshold": 0.5, "filed": 64, "seed": 5}}]
-OTHERS = [{name: {}} for name in DETECTORS if name not in {"exact", "minhash"}]
+OTHERS: list[dict[str, dict[str, object]]] = [{name: {}} for name in DETECTORS if name not in {"exact", "minhash"}]
 OTHERS += [{"exact": {}, "minhash": {}, "simhash": {}}, {name: {} for name in DETECTORS}]
 TEXTS = [ENGLISH, CHINESE, f"{CHINESE} {ENGLISH}", ENGLISH[:60], "Ice. 冰。"]
 
@@ -228,4 +228,4 @@ def test_the_kernel_refuses_what_are_no_sketches() -> None:
         pytest.skip("the kernel is not compiled")
     for arguments in ((), (b"",), (b"", ""), ("", b""), (b"", b"", b"")):
         with pytest.raises(TypeError, match="takes the hash of a text, and a sketch"):
-            maker.keys(*arguments)  # type: ignore[call-arg, arg-type]
+            maker.keys(*arguments)
