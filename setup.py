@@ -29,30 +29,38 @@ def kernel() -> Extension:
     )
 
 
-def page_modules() -> list[Extension]:
-    """Return the modules that read pages, in Cython; none without Cython, or lxml with its headers of libxml2."""
+def cython_modules() -> list[Extension]:
+    """Return the modules in Cython; none without Cython, and those that read pages only with lxml, for its headers."""
     try:
-        import lxml  # noqa: PLC0415 - it may be missing
         from Cython.Build import cythonize  # noqa: PLC0415 - it may be missing
     except ImportError:
         if IS_OPTIONAL:
             return []
         raise
-    includes = lxml.get_include()
-    modules = [
-        Extension(
-            f"dedupcrawl.page.{name}",
-            sources=[f"dedupcrawl/page/{name}.pyx"],
-            include_dirs=includes,
-            extra_compile_args=FLAGS,
-            optional=IS_OPTIONAL,
-        )
-        for name in PAGE_MODULES
-    ]
+    modules = [_cython_module("stores/redis/sharded", "_commands")]
+    includes = []
+    try:
+        import lxml  # noqa: PLC0415 - it may be missing
+    except ImportError:
+        if not IS_OPTIONAL:
+            raise
+    else:
+        includes = lxml.get_include()
+        modules += [_cython_module("page", name, includes) for name in PAGE_MODULES]
     found: list[Extension] = cythonize(modules, include_path=includes, build_dir="build/cython")
     for module in found:
         module.optional = IS_OPTIONAL  # cythonize makes other objects, and does not copy this
     return found
 
 
-setup(ext_modules=[kernel(), *page_modules()], options={"build_ext": {"parallel": sys.platform != "win32"}})
+def _cython_module(folder: str, name: str, includes: list[str] | None = None) -> Extension:
+    return Extension(
+        f"dedupcrawl.{folder.replace('/', '.')}.{name}",
+        sources=[f"dedupcrawl/{folder}/{name}.pyx"],
+        include_dirs=includes,
+        extra_compile_args=FLAGS,
+        optional=IS_OPTIONAL,
+    )
+
+
+setup(ext_modules=[kernel(), *cython_modules()], options={"build_ext": {"parallel": sys.platform != "win32"}})

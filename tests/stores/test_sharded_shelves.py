@@ -7,13 +7,16 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.stores import open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.namespace import KeyNames, format_of
-from dedupcrawl.stores.redis.sharded.layout import ShardLayout
+from dedupcrawl.stores.redis.sharded import wire
+from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout, compiled
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
 from tests.stores.factories import key, record
@@ -96,6 +99,36 @@ def test_a_store_of_another_format_is_refused(nodes: Cluster) -> None:
         planned(nodes)
     with planned(nodes, reset=True) as store:
         assert store.info().pages == 0
+
+
+@given(
+    st.lists(st.binary(min_size=6, max_size=6), max_size=5), st.sampled_from([1, 2, 4, 122, 122_070]) | st.integers(1)
+)
+def test_the_compiled_commands_are_those_of_python(keys: list[bytes], shelves: int) -> None:
+    layout = ShardLayout(KeyNames("news"), "")
+    layout.shelves = min(shelves, 999_999_999)
+    assert layout.read_buckets(keys) == [layout.bucket(key) for key in keys]
+    assert layout.places(keys, b"an id.") == [layout.place(key, b"an id.") for key in keys]
+    assert {type(each) for each in layout.places(keys, b"an id.")} <= {Command}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.binary(max_size=1200), min_size=1, max_size=12)), max_size=9))
+def test_the_compiled_requests_are_those_of_python(some: list[tuple[int, list[bytes]]]) -> None:
+    commands = [Command(slot, tuple(words)) for slot, words in some]
+    owners = [("a", 1), ("b", 2), None, ("a", 1)]
+    assert wire.requests(commands, owners) == wire.requests_by_reference(commands, owners)
+
+
+@pytest.mark.skipif(compiled is None, reason="the commands are not compiled")
+def test_compiled_commands_refuse_what_are_no_bytes() -> None:
+    layout = ShardLayout(KeyNames("news"), "", PAGES)
+    for keys in ([b"short"], [b"longer."]):
+        with pytest.raises(ValueError, match="a key of"):
+            layout.read_buckets(keys)
+    with pytest.raises(TypeError):
+        layout.read_buckets(["string"])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        wire.requests([Command(0, ("GET", "a"))], [None])  # type: ignore[arg-type]
 
 
 def test_buckets_of_a_tag_are_spread_over_its_hashes() -> None:

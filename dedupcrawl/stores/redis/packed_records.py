@@ -61,9 +61,8 @@ def pack_record(record: Record) -> bytes:
     sizes = _numbers([len(part) for part in parts])
     if len(record.sketches) >= _SKETCHES:
         sizes = _number(len(record.sketches)) + sizes
-    body = b"".join(
-        (low_bits(record.seen), _number(len(record.keys)), *record.keys, sizes, *parts, pack_url(record.url))
-    )
+    seen = low_bits(record.seen)
+    body = b"".join((seen, _number(len(record.keys)), *record.keys, sizes, *parts, pack_url(record.url)))
     return _PREFIX.pack(head, crc32(body, head)) + body
 
 
@@ -86,6 +85,7 @@ def unpack_record(value: bytes, milliseconds: int, key: object) -> Record:
     if crc != crc32(memoryview(value)[_PREFIX.size :], head):
         raise DamageError(f"The record under {key!r} is damaged: its checksum is wrong.")
     at = _PREFIX.size + _SEEN_BYTES
+    low = int.from_bytes(value[_PREFIX.size : at], "big")
     count, at = _read_number(value, at)
     keys = tuple([value[start : start + KEY_BYTES] for start in range(at, at + KEY_BYTES * count, KEY_BYTES)])
     at += KEY_BYTES * count
@@ -104,7 +104,7 @@ def unpack_record(value: bytes, milliseconds: int, key: object) -> Record:
         url=unpack_url(value[at:]),
         keys=keys,
         sketches=tuple(parts[:sketches]),
-        seen=time_seen(value[_PREFIX.size : _PREFIX.size + _SEEN_BYTES], milliseconds),
+        seen=time_seen(low, milliseconds),
         cluster=parts[-1].decode(*_TEXT) if head & _CLUSTER else "",
         identity=parts[sketches] if head & _IDENTITY else b"",
     )
@@ -115,10 +115,10 @@ def low_bits(seen: float) -> bytes:
     return (round(seen * _SECOND) % _SEEN_RANGE).to_bytes(_SEEN_BYTES, "big")
 
 
-def time_seen(low: bytes, milliseconds: int) -> float:
+def time_seen(low: int, milliseconds: int) -> float:
     """Return the time nearest to the server's that has these low bits; the server's if that is too far from it."""
     near = round(milliseconds * _SECOND / 1000)
-    skew = (int.from_bytes(low, "big") - near + _SEEN_RANGE // 2) % _SEEN_RANGE - _SEEN_RANGE // 2
+    skew = (low - near + _SEEN_RANGE // 2) % _SEEN_RANGE - _SEEN_RANGE // 2
     return (near + skew) / _SECOND if abs(skew) <= MAX_CLOCK_SKEW * _SECOND else milliseconds / 1000
 
 

@@ -18,9 +18,10 @@ from redis.crc import key_slot
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, filed_in
+from dedupcrawl.utils.extensions import load_extension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dedupcrawl.stores.redis.namespace import KeyNames
 
@@ -42,14 +43,19 @@ SCRAPED = b"\2"
 OPENED = b"\1"
 
 
+def _load() -> Any:
+    module, _ = load_extension("dedupcrawl.stores.redis.sharded._commands", 1)
+    return module
+
+
+compiled = _load()  #: makes commands of buckets, and requests; without it Python does
+
+
 class Command(NamedTuple):
     """A command for whichever node has the slot."""
 
     slot: int
     words: tuple[bytes, ...]
-
-
-_command = tuple.__new__  # a page makes many: the constructor of a named tuple takes three times as long
 
 
 class Found(NamedTuple):
@@ -207,12 +213,26 @@ class ShardLayout:
     def place(self, key: bytes, id: bytes) -> Command:
         """Place an id in an empty bucket; the reply is 1 unless the bucket has ids, maybe this one by a former call."""
         slot, shelf, _, field = self._shelf(key)
-        return _command(Command, (slot, (b"HSETNX", shelf, field, id)))
+        return Command(slot, (b"HSETNX", shelf, field, id))
 
     def bucket(self, key: bytes) -> Command:
         """Read the ids of a bucket."""
         slot, shelf, _, field = self._shelf(key)
-        return _command(Command, (slot, (b"HGET", shelf, field)))
+        return Command(slot, (b"HGET", shelf, field))
+
+    def places(self, keys: Iterable[bytes], id: bytes) -> list[Command]:
+        """Return :meth:`place` for each of these keys."""
+        if compiled is None:
+            return [self.place(key, id) for key in keys]
+        found: list[Command] = compiled.bucket_commands(Command, b"HSETNX", keys, id, self._tags, self.shelves)
+        return found
+
+    def read_buckets(self, keys: Iterable[bytes]) -> list[Command]:
+        """Return :meth:`bucket` for each of these keys."""
+        if compiled is None:
+            return [self.bucket(key) for key in keys]
+        found: list[Command] = compiled.bucket_commands(Command, b"HGET", keys, None, self._tags, self.shelves)
+        return found
 
     def join(self, key: bytes, id: bytes) -> Command:
         """Place an id in a bucket where others stand; the reply is those before."""

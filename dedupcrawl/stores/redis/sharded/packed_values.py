@@ -115,7 +115,7 @@ class ValueCodec:
             url=url,
             keys=self._keys(url, sketches) or (),
             sketches=sketches,
-            seen=time_seen(body[:_LOW_BYTES], seen),
+            seen=time_seen(int.from_bytes(body[:_LOW_BYTES], "big"), seen),
             cluster=parts[1].decode(*_TEXT),
             identity=parts[0],
         )

@@ -261,15 +261,14 @@ class ClaimProtocol:
             filing.joined.update(others)
             return (yield [*commands, *[self.layout.join(key, id) for key in others]])[0] is not None
         free = [key for key in others if not view.buckets.get(key)]
-        replies = yield [*commands, *[self.layout.place(key, id) for key in free]]
+        replies = yield [*commands, *self.layout.places(free, id)]
         filing.joined.update(key for key, placed in zip(free, replies[1:], strict=True) if placed)
         seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # as if read at the moment they were filled
         seen[home] = replies[0] or b""
         rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
         if replies[0] is not None and rest:  # read after the page was placed: others may look for it only there
             seen |= {
-                key: packed or b""
-                for key, packed in zip(rest, (yield [self.layout.bucket(key) for key in rest]), strict=True)
+                key: packed or b"" for key, packed in zip(rest, (yield self.layout.read_buckets(rest)), strict=True)
             }
             filing.joined.update(key for key in others if id in ids_in(seen[key]))
         for key in record.lookup_keys:
@@ -439,7 +438,7 @@ class ClaimProtocol:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
         keys = tuple(dict.fromkeys(offer.record.lookup_keys))
-        for key, packed in zip(keys, (yield [self.layout.bucket(key) for key in keys]), strict=True):
+        for key, packed in zip(keys, (yield self.layout.read_buckets(keys)), strict=True):
             view.add(key, packed, b"")
         yield from self.read(view)
         judgement = offer.judge(view.candidates())
@@ -495,7 +494,7 @@ class ClaimProtocol:
     def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
         """Return the live records under keys, by rising id."""
         view = _View()
-        for key, packed in zip(keys, (yield [self.layout.bucket(key) for key in keys]), strict=True):
+        for key, packed in zip(keys, (yield self.layout.read_buckets(keys)), strict=True):
             view.add(key, packed, b"")
         yield from self.read(view)
         return tuple(view.candidates())

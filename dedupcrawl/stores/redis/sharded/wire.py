@@ -28,6 +28,7 @@ from redis.exceptions import ConnectionError as NoConnection
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.redis.connection import store_error
+from dedupcrawl.stores.redis.sharded.layout import compiled
 from dedupcrawl.stores.redis.transports import CHUNK, hiredis, pack_command, read_replies, read_reply
 
 if TYPE_CHECKING:
@@ -66,10 +67,10 @@ class NodeMap:
 class _Sending:
     """Commands on their way to one node."""
 
-    def __init__(self, place: Place | None) -> None:
+    def __init__(self, place: Place | None, numbers: list[int] | None = None, parts: list[bytes] | None = None) -> None:
         self.place = place
-        self.numbers: list[int] = []  # of the commands
-        self.parts: list[bytes] = []
+        self.numbers = numbers or []  # of the commands
+        self.parts = parts or []
         self.extra: set[int] = set()  # places of the replies to ASKING
         self.waits = False
         self.connection: Any = None
@@ -164,16 +165,7 @@ class ClusterWire:
 
     def _all(self, commands: Sequence[Command]) -> Iterable[_Sending]:
         """Return what is to be sent to each node if each command goes to the owner of its slot."""
-        sendings: dict[Place | None, _Sending] = {}
-        owners = self.map.owners
-        for n, (slot, words) in enumerate(commands):
-            place = owners[slot]
-            sending = sendings.get(place)
-            if sending is None:
-                sending = sendings[place] = _Sending(place)
-            sending.numbers.append(n)
-            sending.parts.append(_packed(words))
-        return sendings.values()
+        return [_Sending(place, *found) for place, found in requests(commands, self.map.owners).items()]
 
     def _sendings(
         self, commands: Sequence[Command], todo: Sequence[tuple[int, Place | None, bool]]
@@ -346,6 +338,19 @@ def _pack(words: tuple[bytes, ...]) -> bytes:
     return b"*%d\r\n%b" % (len(words), pack_command(words))
 
 
+def requests_by_reference(
+    commands: Sequence[Command], owners: Sequence[Place | None]
+) -> dict[Place | None, tuple[list[int], list[bytes]]]:
+    """Return for each node the numbers of its commands, and their requests."""
+    found: dict[Place | None, tuple[list[int], list[bytes]]] = {}
+    for n, (slot, words) in enumerate(commands):
+        numbers, parts = found.setdefault(owners[slot], ([], []))
+        numbers.append(n)
+        parts.append(_packed(words))
+    return found
+
+
+requests = requests_by_reference if compiled is None else compiled.requests
 _packed: Callable[[tuple[bytes, ...]], bytes] = _pack if hiredis is None else hiredis.pack_command
 
 
