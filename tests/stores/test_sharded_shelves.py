@@ -61,6 +61,18 @@ def test_the_place_of_a_bucket_never_changes() -> None:
     )
 
 
+@given(st.binary(min_size=6, max_size=6))
+def test_an_id_begins_with_the_tag_of_its_home(home: bytes) -> None:
+    layout = ShardLayout(KeyNames("news"), "")
+    ids = {layout.new_id(home) for _ in range(50)}
+    assert {(len(id), int.from_bytes(id, "big") >> 38) for id in ids} == {(6, int.from_bytes(home, "big") >> 38)}
+    assert len(ids) == 50
+    bits = [int.from_bytes(id, "big") & (1 << 38) - 1 for id in ids]
+    assert [any(each >> bit & 1 for each in bits) for bit in range(38)] == [True] * 38
+    assert [all(each >> bit & 1 for each in bits) for bit in range(38)] == [False] * 38
+    assert len({layout._home(layout.new_id(b"")).slot for _ in range(50)}) > 1
+
+
 def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) -> None:
     """A field has fewer bits than a key."""
     one, other = bytes.fromhex("ffc000000007"), (0xFFC000000007 + 122 * 2**24).to_bytes(6, "big")

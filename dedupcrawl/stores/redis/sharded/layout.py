@@ -112,10 +112,9 @@ class ShardLayout:
 
     def new_id(self, home: bytes) -> bytes:
         """Return a short id for a page whose URL has this key; b"" if it has none."""
-        home = home or os.urandom(2)
-        tag = int.from_bytes(home[:2], "big") >> _TAG_SHIFT
-        random = int.from_bytes(os.urandom(5), "big") & _REST
-        return (tag << _REST_BITS | random).to_bytes(ID_BYTES, "big")
+        home, random = home or os.urandom(2), os.urandom(ID_BYTES - 1)
+        low = (1 << _TAG_SHIFT) - 1
+        return b"%c%c%b" % (home[0], home[1] & ~low | random[0] & low, random[1:])
 
     def candidate(self, id: bytes, found: Found, tokens: set[bytes]) -> Candidate:
         """Decode a record; raise ``DamageError`` if it is damaged. ``tokens`` are those of the store object."""

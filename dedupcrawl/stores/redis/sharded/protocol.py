@@ -283,13 +283,14 @@ class ClaimProtocol:
         while True:
             if offer.judge is None:
                 return (yield from self._settle(offer, filing, view, record))
-            yield from self._meet(view, filing.record.lookup_keys)
+            if view.buckets or view.blockers:
+                yield from self._meet(view, filing.record.lookup_keys)
             judgement = offer.judge(view.candidates())
             waited = 0.0 if since is None else time.monotonic() - since
             is_late = bool(judgement.blockers) and waited >= PATIENCE
             if judgement.record is None or self._is_open(judgement, view) or is_late:
                 return Offer(None, tuple(view.candidates()))
-            blocked = yield from self._blocked(judgement, filing, view)
+            blocked = (yield from self._blocked(judgement, filing, view)) if judgement.blockers else []
             if blocked is None:
                 continue  # some were wounded
             if blocked:
