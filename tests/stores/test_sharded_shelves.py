@@ -134,13 +134,14 @@ def test_the_compiled_requests_are_those_of_python(some: list[tuple[int, list[by
 @pytest.mark.skipif(compiled is None, reason="the commands are not compiled")
 def test_compiled_commands_refuse_what_are_no_bytes() -> None:
     layout = ShardLayout(KeyNames("news"), "", PAGES)
-    for keys in ([b"short"], [b"longer."]):
-        with pytest.raises(ValueError, match="a key of"):
-            layout.read_buckets(keys)
+    for wrong in (b"short", b"longer.", None):
+        with pytest.raises(ValueError, match="a key of 6 bytes is needed"):
+            layout.read_buckets([wrong])  # type: ignore[list-item]
     with pytest.raises(TypeError):
         layout.read_buckets(["string"])  # type: ignore[list-item]
-    with pytest.raises(TypeError):
-        wire.requests([Command(0, ("GET", "a"))], [None])  # type: ignore[arg-type]
+    for words in (("GET", "a"), (b"GET", None)):
+        with pytest.raises(TypeError):
+            wire.requests([Command(0, words)], [None])  # type: ignore[arg-type]
 
 
 def test_buckets_of_a_tag_are_spread_over_its_hashes() -> None:

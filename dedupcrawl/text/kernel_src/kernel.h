@@ -29,7 +29,7 @@
 #define MAX_SHINGLE 64 /* tokens of a shingle */
 #define MAX_SLOTS 256  /* slots of a sketch */
 #define ROUNDS 16      /* random rounds of a sketch */
-#define KEY_BYTES 8   /* of the key of a band */
+#define KEY_BYTES 8    /* of the key of a band */
 #define HEADER_BYTES 9 /* of a sketch */
 #define MAX_DIGEST 64 /* bytes of a BLAKE2b hash */
 #define LONG_WORK 16384 /* code points or hashes from which on the GIL is released */

@@ -45,6 +45,8 @@ cdef bytes _request(tuple words):
     cdef Py_ssize_t size = 3 + _width(len(words)), length
     cdef bytes word
     for word in words:
+        if word is None:
+            raise TypeError("a word that is None")
         length = PyBytes_GET_SIZE(word)
         size += 5 + _width(length) + length
     cdef bytes found = PyBytes_FromStringAndSize(NULL, size)
@@ -89,8 +91,8 @@ def bucket_commands(object command, bytes name, object keys, bytes id, list tags
     cdef int at
     cdef object tag
     for key in keys:
-        if PyBytes_GET_SIZE(key) != KEY:
-            raise ValueError(f"a key of {len(key)} bytes")
+        if key is None or PyBytes_GET_SIZE(key) != KEY:
+            raise ValueError(f"a key of {KEY} bytes is needed: {key!r}")
         bits = 0
         for at in range(KEY):
             bits = bits << 8 | <unsigned char> PyBytes_AS_STRING(key)[at]

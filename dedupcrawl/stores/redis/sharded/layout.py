@@ -30,7 +30,7 @@ _TAG_SHIFT = 6  # the first 10 bits of the first two bytes
 _REST_BITS = 38  # the other bits of a key or an id
 _REST = (1 << _REST_BITS) - 1
 #: Buckets of a full shelf, far below the entries up to which servers keep a hash as a flat list (512 by default): such
-#: a bucket takes 16 bytes, one in a table 54.
+#: a bucket takes 14 bytes, one in a table 54.
 SHELF = 64
 COUNTED = 16  #: bucket hashes of a tag that are counted; beyond them the number of ids is estimated
 _KEYS_OF_PAGE = 8  # with the default detectors

@@ -11,7 +11,8 @@ crc             4  CRC-32 of all other bytes
 low             3  the time seen in units of 1 / 2^22 s, modulo 4 s
 identity     0, …  its size in one byte, and the identity
 cluster      0, …  its size in one byte, and the name
-sketches        …  as the scheme says
+sketches        …  as the scheme says; of ``minhash`` length and shingles have seven bits a byte, and another
+                   byte follows if the highest bit is set
 URL             …  the URL, packed by :mod:`~dedupcrawl.stores.redis.packed_urls`
 ==========  =====  ======================================================================
 

@@ -220,11 +220,11 @@ class ClaimProtocol:
     def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
         """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
         view = _View()
-        own = offer.record.own_keys[:1]
         if looks and offer.judge is not None:
             found = yield from self._look(offer, view)
             if found is not None:
                 return found
+        own = offer.record.own_keys[:1]
         while True:
             filing = self._new_filing(offer.record, own)
             try:
