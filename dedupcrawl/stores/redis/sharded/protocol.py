@@ -99,8 +99,7 @@ class _View:
             for id in reversed(some[-BUCKET_CAP:]):
                 if id not in met:
                     found[id] = None
-        if self.blockers:
-            found.update((id, None) for id in self.blockers if id not in gone and id not in met)
+        found.update((id, None) for id in self.blockers if id not in gone and id not in met)
         return list(found)
 
     def candidates(self) -> list[Candidate]:
