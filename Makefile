@@ -7,7 +7,7 @@ BUILT := $(VENV)/.built
 DEMO := .venv-demo
 OLDEST := .venv-oldest
 SOURCES := $(shell find dedupcrawl -type f -not -name "*.pyc" -not -name "*.so")
-COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx dedupcrawl/stores/redis/*.pyx)
+COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx dedupcrawl/stores/redis/*.pyx dedupcrawl/stores/redis/*/*.pyx)
 # pip compiles all modules of all packages on one core. These are rarely imported, or not at all.
 UNCOMPILED := /(tests?|Cython|fontTools|lexers|mypyc?|pip|setuptools)/
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.

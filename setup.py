@@ -13,7 +13,7 @@ from setuptools import Extension, setup
 
 SOURCES = Path("dedupcrawl/text/kernel_src")
 PAGE_MODULES = ("_blocks", "_features", "_trees", "_walk")
-STORE_MODULES = ("_packing",)
+STORE_MODULES = (("stores/redis", "_packing"), ("stores/redis/sharded", "_commands"))
 IS_OPTIONAL = not os.environ.get("DEDUPCRAWL_REQUIRE_EXTENSIONS")
 #: Multiplication and addition are rounded one by one, as by numpy: fused, their results differ between machines.
 FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-fvisibility=hidden", "-ffp-contract=off"]
@@ -38,7 +38,7 @@ def cython_modules() -> list[Extension]:
         if IS_OPTIONAL:
             return []
         raise
-    modules = [_cython_module("stores/redis", name) for name in STORE_MODULES]
+    modules = [_cython_module(folder, name) for folder, name in STORE_MODULES]
     includes = []
     try:
         import lxml  # noqa: PLC0415 - it may be missing

@@ -7,7 +7,8 @@ The benchmark starts a Valkey cluster of three primaries and three replicas on l
     Each story must be kept exactly once.
 ``cost``
     CPU time of all primaries per page, new and duplicate, against that of one server; in batches and singly. CPU
-    time of the client and awaited round trips per page, and the share of each primary in the work.
+    time of the client and awaited round trips per page, and the share of each primary in the work. The keys of pages
+    are those of their sketches, so a cluster computes them instead of storing them.
 ``storm``
     Processes that offer pages are killed, replicas take over, primaries are killed, and slots move. Every page that is
     kept is written to a file before it is committed. At the end every story must be in a file, and none in those of
@@ -38,11 +39,15 @@ from redis.crc import key_slot
 
 from benchmarks.results import add_json_option, write_results
 from benchmarks.shared import page_of
+from dedupcrawl.config import Config
+from dedupcrawl.detectors.minhash import HEADER, TAG
+from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores import open_store
-from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement, url_key
 from dedupcrawl.stores.redis.sharded.layout import TAGS
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
+from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
 from dedupcrawl.utils.iteration import chunked
 from tests.stores.servers import Cluster, Server, binaries
 
@@ -61,6 +66,9 @@ CLIENT_US = 50.0
 BALANCE = 0.05  #: of a third
 LEASE = 20.0  #: seconds in the storm: several times a failover
 
+_CONFIG = Config(detectors=("exact", "minhash"))
+SCHEME = schemes(build_detectors(_CONFIG), _CONFIG)
+_known = stored_sketches(SCHEME, None)
 _ratios: dict[str, float] = {}
 _figures: dict[str, float] = {}
 _missed: list[str] = []
@@ -178,6 +186,22 @@ class Cost:
     shares: tuple[float, ...] = ()
 
 
+def crawled_page(number: int) -> Record:
+    """Return a page as ``exact`` and ``minhash`` make it: random sketches, and the keys that follow from them."""
+    page = page_of(number)
+    text, sketch = page.sketches
+    sketches = (text, HEADER.pack(TAG, 5000 + number, 800 + number) + sketch[HEADER.size :])
+    keys = _known.keys(sketches) if _known else None
+    assert keys is not None
+    return replace(page, keys=(url_key(page.url), *keys), sketches=sketches, seen=time.time())
+
+
+def copy_of(page: Record) -> Record:
+    """Return the same text under another URL."""
+    url = f"{page.url}?copy"
+    return replace(page, url=url, keys=(url_key(url), *page.keys[1:]))
+
+
 def put_on_server(store: Store, pages: Sequence[Record]) -> None:
     """Claim and commit pages one by one, as a crawl does on one server."""
     for page in pages:
@@ -236,16 +260,16 @@ def cost(cluster: Cluster, rounds: int, pages: int) -> None:
 def _cost_round(
     cluster: Cluster, single: Server, number: int, pages: int, batch: int, how: str, found: dict[str, list[Cost]]
 ) -> None:
-    first = [replace(page_of(n), seen=time.time()) for n in range(pages)]
-    copies = [replace(page, url=f"{page.url}?copy", keys=(*page.keys[:-1], page.keys[-1][::-1])) for page in first]
-    with open_store(single.url, namespace=f"cost{number}{how}", scheme={}) as store:
-        put_on_server(store, [replace(page_of(pages + n)) for n in range(50)])
+    first = [crawled_page(n) for n in range(pages)]
+    copies = [copy_of(page) for page in first]
+    with open_store(single.url, namespace=f"cost{number}{how}", scheme=SCHEME) as store:
+        put_on_server(store, [crawled_page(pages + n) for n in range(50)])
         for kind, some in (("new", first), ("duplicate", copies)):
             found.setdefault(f"{kind}, one server", []).append(measured(store, [single], some, 1))
     primaries = cluster.primaries()
-    with open_store(cluster.url, namespace=f"cost{number}{how}", scheme={}) as store:
+    with open_store(cluster.url, namespace=f"cost{number}{how}", scheme=SCHEME) as store:
         assert isinstance(store, ShardedStore)
-        keep(store, [page_of(pages + n) for n in range(50)])
+        keep(store, [crawled_page(pages + n) for n in range(50)])
         store._protocol._duplicates = 0.0
         found.setdefault(f"new, {how}", []).append(measured(store, primaries, first, batch))
         store._protocol._duplicates = 1.0  # as in a crawl with many copies

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import HASH_BYTES, Exact
@@ -13,14 +11,14 @@ from dedupcrawl.identity import sketch_identity, unread_identity
 from dedupcrawl.layout import LITTLE_READ, with_layout
 from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.siblings import host_of
-from dedupcrawl.stores.base import KEY_BYTES, Record, url_key
+from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_person, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text
 from dedupcrawl.text.kernel import is_compiled, loaded, normalizer
 from dedupcrawl.text.normalize import expanded_length
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
@@ -162,8 +160,8 @@ class Fingerprinter:
             seed=int(exact.seed),
             hash_size=HASH_BYTES,
             key_size=KEY_BYTES,
-            text_person=None if self._text_hash else _key_person(names.index("exact")),
-            band_person=_key_person(names.index("minhash")),
+            text_person=None if self._text_hash else key_person(names.index("exact")),
+            band_person=key_person(names.index("minhash")),
             is_text_first=names[0] == "exact",
             min_chars=self.min_chars,
         )
@@ -193,9 +191,9 @@ class Fingerprinter:
         if not any(prints):
             return _without_fingerprint(page, exact_only)
         found = [(index, each) for index, each in enumerate(prints) if each]
-        keys = probes = _bucket_keys([(index, each.keys) for index, each in found])
+        keys = probes = bucket_keys([(index, each.keys) for index, each in found])
         if [each for _, each in found if each.probes is not None]:
-            probes = _bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
+            probes = bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
         return self._record(page, text, sketches, keys, probes, track_url=track_url)
 
     def _record(
@@ -287,25 +285,3 @@ def text_sketch_index(detectors: tuple[Detector, ...]) -> int:
 def without_fragment(url: str) -> str:
     """Return the URL as it is sent to a server."""
     return url.partition("#")[0]
-
-
-def _bucket_keys(keys: Iterable[tuple[int, tuple[bytes, ...]]]) -> tuple[bytes, ...]:
-    """Hash the keys of all detectors to bucket keys; the hash depends on the index of the detector."""
-    hashed: dict[bytes, None] = {}
-    for index, of_detector in keys:
-        empty = _key_hasher(index)
-        for key in of_detector:
-            hasher = empty.copy()
-            hasher.update(key)
-            hashed[hasher.digest()] = None
-    return tuple(hashed)
-
-
-@functools.cache
-def _key_hasher(index: int) -> blake2b:
-    """Return the hash object for the keys of a detector; callers update copies of it only."""
-    return blake2b(digest_size=KEY_BYTES, person=_key_person(index))
-
-
-def _key_person(index: int) -> bytes:
-    return b"detector%d" % index

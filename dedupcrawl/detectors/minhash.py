@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from dedupcrawl.text._kernel import Sketcher
     from dedupcrawl.text.features import FeaturesBatch
 
-_HEADER = struct.Struct("<BII")
-_TAG = 0x4D
+HEADER = struct.Struct("<BII")
+TAG = 0x4D
 _CHANCE_AGREEMENT = 1 / 256  #: share of agreeing slots of different elements, because a slot has 8 bits
 
 
@@ -80,7 +80,7 @@ class MinHash(Detector):
         if not len(shingles):
             return None
         slots = fast_similarity_sketch(shingles, self.slots, self.seed)
-        head = _HEADER.pack(_TAG, features.length, len(shingles))
+        head = HEADER.pack(TAG, features.length, len(shingles))
         return Fingerprint(self._keys(slots), head + slots.tobytes())
 
     def fingerprint_text(self, text: str) -> Fingerprint | None:
@@ -101,7 +101,7 @@ class MinHash(Detector):
         constants = [seeded_constants(self.seed, purpose, count) for purpose, count in counts.items()]
         shared = normalizer(False), hasher(self.seed)
         lengths = self.characters, self.words
-        sketcher: Sketcher[Fingerprint] = loaded().Sketcher(Fingerprint, _TAG, *shared, *lengths, *constants)
+        sketcher: Sketcher[Fingerprint] = loaded().Sketcher(Fingerprint, TAG, *shared, *lengths, *constants)
         return sketcher
 
     def __getstate__(self) -> dict[str, object]:
@@ -118,7 +118,7 @@ class MinHash(Detector):
         rows, size = sketches.tobytes(), self.slots
         pages = enumerate(zip(wanted, batch.lengths, counts.tolist(), strict=True))
         return [
-            Fingerprint(keys[i], _HEADER.pack(_TAG, length, count) + rows[i * size : (i + 1) * size])
+            Fingerprint(keys[i], HEADER.pack(TAG, length, count) + rows[i * size : (i + 1) * size])
             if is_wanted and count
             else None
             for i, (is_wanted, length, count) in pages
@@ -126,7 +126,7 @@ class MinHash(Detector):
 
     def keys_from_sketch(self, sketch: bytes) -> tuple[bytes, ...]:
         self._read(sketch)
-        return self._keys(np.frombuffer(sketch, np.uint8, offset=_HEADER.size))
+        return self._keys(np.frombuffer(sketch, np.uint8, offset=HEADER.size))
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
         new_size, new_slots = self._read(new)
@@ -160,9 +160,9 @@ class MinHash(Detector):
 
     def _read(self, sketch: bytes) -> tuple[TextSize, int]:
         """Return the size of a page, and its slots as one number."""
-        if len(sketch) != _HEADER.size + self.slots or sketch[0] != _TAG:
+        if len(sketch) != HEADER.size + self.slots or sketch[0] != TAG:
             raise self.sketch_error(sketch)
-        _, length, shingles = _HEADER.unpack_from(sketch)
+        _, length, shingles = HEADER.unpack_from(sketch)
         if not length or not shingles:
             raise self.sketch_error(sketch)
-        return TextSize(length, shingles), int.from_bytes(sketch[_HEADER.size :], "little")
+        return TextSize(length, shingles), int.from_bytes(sketch[HEADER.size :], "little")

@@ -18,6 +18,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
@@ -66,6 +67,29 @@ def url_key(url: str) -> bytes:
     """
     data = url.encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=KEY_BYTES, person=b"dedupcrawl.url").digest()
+
+
+def bucket_keys(keys: Iterable[tuple[int, Iterable[bytes]]]) -> tuple[bytes, ...]:
+    """Hash the keys of detectors to distinct bucket keys; the hash depends on the index of the detector."""
+    hashed: dict[bytes, None] = {}
+    for index, of_detector in keys:
+        empty = _key_hasher(index)
+        for key in of_detector:
+            hasher = empty.copy()
+            hasher.update(key)
+            hashed[hasher.digest()] = None
+    return tuple(hashed)
+
+
+@cache
+def _key_hasher(index: int) -> blake2b:
+    """Return the hash object for the keys of a detector; callers update copies of it only."""
+    return blake2b(digest_size=KEY_BYTES, person=key_person(index))
+
+
+def key_person(index: int) -> bytes:
+    """Return what distinguishes the hash of the keys of this detector."""
+    return b"detector%d" % index
 
 
 class ClaimState(IntEnum):

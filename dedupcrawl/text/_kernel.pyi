@@ -83,6 +83,9 @@ class RecordMaker:
         ``exact_only`` says that only the hash is compared, whatever the text. None for a text that is empty then.
         """
 
+    def keys(self, text_sketch: bytes, sketch: bytes, /) -> tuple[bytes, ...] | None:
+        """Return the keys of a record with these sketches, b"" for none; None if they are not of this maker."""
+
 @final
 class Sketcher(Generic[_R]):
     """Sketches sets of shingles, see :mod:`dedupcrawl.detectors.lsh`."""

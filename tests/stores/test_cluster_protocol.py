@@ -166,7 +166,7 @@ class Scripts:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.layout = ShardLayout(KeyNames("news"), "")
-        self.value = self.layout.value_of(record("http://a/1", 1), 1, 1)
+        self.value = self.layout.codec.pack(record("http://a/1", 1), 1, 1)
 
     def send(self, command: Command) -> Any:
         try:

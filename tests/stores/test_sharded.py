@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl import Deduplicator, Page
+from dedupcrawl.config import Config
 from dedupcrawl.decision import Matcher, Policy
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, SettingError, StoreError
@@ -22,14 +24,15 @@ from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, short_id
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
+from dedupcrawl.stores.transfer import export_records, import_records, read_header
 from dedupcrawl.verdict import Pending
 from tests.stores.factories import Clock, Opener, file, key, record
 from tests.stores.sharding import SameSketch, keep, leftovers, run_together, sharded, story
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+    from pathlib import Path
 
-    from dedupcrawl.config import Config
     from dedupcrawl.stores.base import Candidate, Offer
     from tests.stores.servers import Cluster
 
@@ -156,7 +159,6 @@ def filed(dedup: Deduplicator, text: str, url: str) -> Record:
 
 
 def changed_config(random: Random) -> Config:
-    from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Relation
 
     drop = {Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED}
@@ -312,6 +314,34 @@ def test_the_latest_copy_replaces_the_first(nodes: Cluster) -> None:
         assert (verdict.keep, verdict.supersedes) == (True, "http://a/")
         assert [each.record.url for each in dedup.store.records()] == ["http://b/"]
         assert {each.record.cluster for each in dedup.store.records()} == {verdict.cluster}
+
+
+@pytest.mark.parametrize("detectors", [("exact", "minhash"), ("minhash",), ("exact", "minhash", "simhash")])
+@pytest.mark.parametrize("url", ["", "?pages=1000000"])
+def test_keys_that_are_not_stored_are_there_when_they_are_needed(
+    nodes: Cluster, detectors: tuple[str, ...], url: str, tmp_path: Path
+) -> None:
+    config = replace(Config(), detectors=detectors, seed="secret")
+    filed_by: dict[str, tuple[bytes, ...]] = {}
+    with Deduplicator(nodes.url + url, config=config) as dedup:
+        for n in range(6):
+            text = " ".join(SENTENCES[5 * n : 5 * n + 8])
+            filed_by[f"http://a/{n}"] = filed(dedup, text, f"http://a/{n}").keys
+            assert dedup.add(text=text, url=f"http://a/{n}").keep
+            assert not dedup.add(text=text, url=f"http://b/{n}").keep
+        assert {each.record.url: each.record.keys for each in dedup.store.records()} == filed_by
+        export_records(dedup.store, tmp_path / "export")
+    with open_existing(nodes.url, "default") as store:
+        assert isinstance(store, ShardedStore)
+        assert {each.record.url: each.record.keys for each in store.records()} == filed_by
+        assert store.forget("http://a/3") == 1
+        assert [store.find(filed_by["http://a/3"][:1]), store.lookup("http://a/3")] == [(), None]
+        assert store.prune(float("inf")) == 5
+        assert (store.info().pages, store.info().keys) == (0, 0)
+    header = read_header(tmp_path / "export")
+    with open_store(nodes.url, namespace="default", scheme=json.loads(header.scheme), secret=header.secret) as again:
+        import_records(tmp_path / "export", again)
+        assert {each.record.url: each.record.keys for each in again.records()} == filed_by
 
 
 def test_a_batch_waits_for_its_own_claims(nodes: Cluster) -> None:

@@ -195,7 +195,7 @@ def names_replicas(store: ShardedStore) -> bool:
 def apart(store: ShardedStore, page: Record, written: str) -> tuple[Record, Any] | None:
     """The page, and the node of its home or of one of its buckets, if these are on different nodes."""
     owners = store._wire.map.owners
-    home = owners[store._layout._home(store._layout.new_id(page)).slot]
+    home = owners[store._layout._home(store._layout.new_id(page.own_keys[0])).slot]
     others = [place for each in page.keys if (place := owners[store._layout._shelf(each)[0]]) != home]
     return (page, home if written == "home" else others[0]) if others else None
 

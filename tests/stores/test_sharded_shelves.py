@@ -7,15 +7,20 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.stores import open_existing, open_store
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer
 from dedupcrawl.stores.redis.address import read_address
-from dedupcrawl.stores.redis.namespace import FORMAT, KeyNames
-from dedupcrawl.stores.redis.sharded.layout import ShardLayout
+from dedupcrawl.stores.redis.namespace import KeyNames, format_of
+from dedupcrawl.stores.redis.sharded import wire
+from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout, compiled
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
-from tests.stores.factories import record
+from tests.stores.factories import key, record
+from tests.stores.sharding import SameSketch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,12 +49,99 @@ def test_the_number_of_hashes_grows_with_the_planned_pages(pages: int, shelves: 
 
 
 def test_the_place_of_a_bucket_never_changes() -> None:
-    """Stored data depend on it: the first 10 bits choose the tag, the last four bytes the hash, five are the field."""
+    """Stored data depend on it: the first 10 bits choose the tag, the others hash and field."""
     layout = ShardLayout(KeyNames("news"), "", PAGES)
-    command = layout.bucket(bytes.fromhex("ffc012345678"))
-    assert command.words == (b"HGET", b"dedupcrawl:{news:3ff}:b%x" % (0x12345678 % 122), bytes.fromhex("c012345678"))
+    command = layout.bucket(bytes.fromhex("ffe012345678"))
+    field, shelf = divmod(0x2012345678, 122)
+    assert command.words == (b"HGET", b"dedupcrawl:{news:3ff}:b%x" % shelf, field.to_bytes(4, "big")[1:])
     layout.shelves = 1
-    assert layout.bucket(bytes.fromhex("ffc012345678")).words[1] == b"dedupcrawl:{news:3ff}:b"
+    assert layout.bucket(bytes.fromhex("ffe012345678")).words[1:] == (
+        b"dedupcrawl:{news:3ff}:b",
+        bytes.fromhex("e012345678"),
+    )
+
+
+@given(st.binary(min_size=6, max_size=6))
+def test_an_id_begins_with_the_tag_of_its_home(home: bytes) -> None:
+    layout = ShardLayout(KeyNames("news"), "")
+    ids = {layout.new_id(home) for _ in range(50)}
+    assert {(len(id), int.from_bytes(id, "big") >> 38) for id in ids} == {(6, int.from_bytes(home, "big") >> 38)}
+    assert len(ids) == 50
+    bits = [int.from_bytes(id, "big") & (1 << 38) - 1 for id in ids]
+    assert [any(each >> bit & 1 for each in bits) for bit in range(38)] == [True] * 38
+    assert [all(each >> bit & 1 for each in bits) for bit in range(38)] == [False] * 38
+    assert len({layout._home(layout.new_id(b"")).slot for _ in range(50)}) > 1
+
+
+def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) -> None:
+    """A field has fewer bits than a key."""
+    one, other = bytes.fromhex("ffc000000007"), (0xFFC000000007 + 122 * 2**24).to_bytes(6, "big")
+    first, second = (replace(record(f"http://a/{key.hex()}"), keys=(key,)) for key in (one, other))
+    with planned(nodes) as store:
+        assert store._layout._shelf(one) == store._layout._shelf(other)
+        ids = store.add_many([first])
+        assert ids[0].id is not None
+        assert [hit.record.keys for hit in store.find([other])] == [(one,)]
+        met = store.offer_judged([JudgedOffer(second, SameSketch(second))])[0]
+        assert met.id is not None
+        assert [hit.record.url for hit in met.candidates] == [first.url]
+        assert store.commit([met.id]) == 1
+        assert len(store.find([one])) == 2
+        assert store.lookup(first.url) is None  # its key is none of its own
+        assert store.prune(float("inf")) == 2
+        assert store.find([one]) == ()
+
+
+def test_a_hot_bucket_is_named_by_its_key(nodes: Cluster) -> None:
+    with planned(nodes) as store:
+        for n in range(BUCKET_CAP + 3):
+            assert store.add(record(f"http://a/{n}", "hot"), FILE_ANYWAY).id is not None
+        assert [(each.key, each.beyond) for each in store.info().hottest] == [(key("hot").hex(), 3)]
+        assert store.prune(float("inf")) == BUCKET_CAP + 3
+        assert store.info().hottest == ()
+
+
+def test_a_store_of_another_format_is_refused(nodes: Cluster) -> None:
+    planned(nodes).close()
+    for node in nodes.primaries():
+        with node.client() as client:
+            if b"dedupcrawl:{news}:meta" in _keys(node):
+                client.hset("dedupcrawl:{news}:meta", "mark", b"5 sharded-122 00")
+    with pytest.raises(StoreError, match="it has format 5, and this version reads format 6; use another namespace"):
+        planned(nodes)
+    with planned(nodes, reset=True) as store:
+        assert store.info().pages == 0
+
+
+@given(
+    st.lists(st.binary(min_size=6, max_size=6), max_size=5), st.sampled_from([1, 2, 4, 122, 122_070]) | st.integers(1)
+)
+def test_the_compiled_commands_are_those_of_python(keys: list[bytes], shelves: int) -> None:
+    layout = ShardLayout(KeyNames("news"), "")
+    layout.shelves = min(shelves, 999_999_999)
+    assert layout.read_buckets(keys) == [layout.bucket(key) for key in keys]
+    assert layout.places(keys, b"an id.") == [layout.place(key, b"an id.") for key in keys]
+    assert {type(each) for each in layout.places(keys, b"an id.")} <= {Command}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.binary(max_size=1200), min_size=1, max_size=12)), max_size=9))
+def test_the_compiled_requests_are_those_of_python(some: list[tuple[int, list[bytes]]]) -> None:
+    commands = [Command(slot, tuple(words)) for slot, words in some]
+    owners = [("a", 1), ("b", 2), None, ("a", 1)]
+    assert wire.requests(commands, owners) == wire.requests_by_reference(commands, owners)
+
+
+@pytest.mark.skipif(compiled is None, reason="the commands are not compiled")
+def test_compiled_commands_refuse_what_are_no_bytes() -> None:
+    layout = ShardLayout(KeyNames("news"), "", PAGES)
+    for wrong in (b"short", b"longer.", None):
+        with pytest.raises(ValueError, match="a key of 6 bytes is needed"):
+            layout.read_buckets([wrong])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        layout.read_buckets(["string"])  # type: ignore[list-item]
+    for words in (("GET", "a"), (b"GET", None)):
+        with pytest.raises(TypeError):
+            wire.requests([Command(0, words)], [None])  # type: ignore[arg-type]
 
 
 def test_buckets_of_a_tag_are_spread_over_its_hashes() -> None:
@@ -145,7 +237,9 @@ def test_a_damaged_number_of_hashes_is_refused(nodes: Cluster, layout: bytes) ->
     for node in nodes.primaries():
         with node.client() as client:
             if b"dedupcrawl:{news}:meta" in _keys(node):
-                client.hset("dedupcrawl:{news}:meta", "mark", b"%b %b 00" % (FORMAT.encode(), layout))
+                client.hset(
+                    "dedupcrawl:{news}:meta", "mark", b"%b %b 00" % (format_of(layout.decode()).encode(), layout)
+                )
     with pytest.raises(StoreError, match="has a value that is not one of ours"):
         planned(nodes)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from redis import Redis, RedisCluster
 
 FORMAT = "5"  #: version of the values and their relations
+SHARDED_FORMAT = "6"  #: the same of a namespace on all nodes of a cluster
 PREFIX = "dedupcrawl:"
 META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
 TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds
@@ -84,7 +85,7 @@ def open_namespace(
     secret seed of a new namespace: of several that are offered the first stays. So does the number behind
     ``sharded-``, that of bucket hashes under each tag.
     """
-    new = f"{FORMAT} {layout or LAYOUTS[0]} {secrets.token_hex(6)}"
+    new = f"{format_of(layout or LAYOUTS[0])} {layout or LAYOUTS[0]} {secrets.token_hex(6)}"
     mark, stored, kept = call("open_namespace", new, scheme or "", secret.stored() if secret is not None else b"")
     if mark is None and stored is None:
         raise StoreError(f"The store {shown} has no namespace {names.namespace!r}.")
@@ -112,9 +113,9 @@ def open_namespace(
 
 def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) -> NamespaceMeta:
     parts = (mark or b"").decode("ascii", "replace").split(" ")
-    if len(parts) == 3 and parts[0] != FORMAT and parts[0].isdigit():
+    if len(parts) == 3 and parts[0] != (known := format_of(parts[1])) and parts[0].isdigit():
         raise StoreError(
-            f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {FORMAT}; "
+            f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {known}; "
             "use another namespace and crawl again."
         )
     try:
@@ -126,6 +127,11 @@ def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) 
     if layout not in {*LAYOUTS, SHARDED} or not is_object:
         raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
     return NamespaceMeta(mark or b"", layout, (scheme or b"").decode(), shelves=shelves)
+
+
+def format_of(layout: str) -> str:
+    """Return the version of the values in a namespace with this layout."""
+    return SHARDED_FORMAT if layout.partition("-")[0] == SHARDED else FORMAT
 
 
 def stored_shelves(client: Redis | RedisCluster, names: KeyNames) -> int:

@@ -76,7 +76,7 @@ def pack_record_by_reference(record: Record) -> bytes:
     sizes = _numbers([len(part) for part in parts])
     if len(record.sketches) >= _SKETCHES:
         sizes = _number(len(record.sketches)) + sizes
-    seen = (round(record.seen * _SECOND) % _SEEN_RANGE).to_bytes(_SEEN_BYTES, "big")
+    seen = low_bits(record.seen)
     body = b"".join((seen, _number(len(record.keys)), *record.keys, sizes, *parts, pack_url_by_reference(record.url)))
     return _PREFIX.pack(head, crc32(body, head)) + body
 
@@ -125,13 +125,18 @@ def unpack_record_by_reference(value: bytes, milliseconds: int, key: object) -> 
         url=unpack_url_by_reference(value[at:]),
         keys=keys,
         sketches=tuple(parts[:sketches]),
-        seen=_time_seen(low, milliseconds),
+        seen=time_seen(low, milliseconds),
         cluster=parts[-1].decode(*_TEXT) if head & _CLUSTER else "",
         identity=parts[sketches] if head & _IDENTITY else b"",
     )
 
 
-def _time_seen(low: int, milliseconds: int) -> float:
+def low_bits(seen: float) -> bytes:
+    """Return the part of a time that the milliseconds of a server lack."""
+    return (round(seen * _SECOND) % _SEEN_RANGE).to_bytes(_SEEN_BYTES, "big")
+
+
+def time_seen(low: int, milliseconds: int) -> float:
     """Return the time nearest to the server's that has these low bits; the server's if that is too far from it."""
     near = round(milliseconds * _SECOND / 1000)
     skew = (low - near + _SEEN_RANGE // 2) % _SEEN_RANGE - _SEEN_RANGE // 2

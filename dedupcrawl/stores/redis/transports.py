@@ -43,7 +43,7 @@ Argument = str | bytes | int | float
 MAX_REDIRECTED_PIPELINES = 3
 _REFUSALS = (OutOfMemoryError, ReadOnlyError, NoPermissionError)
 _REFUSED = ("MISCONF", "NOREPLICAS", "Function not found", "unknown command")
-_CHUNK = 1 << 16  #: bytes that are read from a socket at once
+CHUNK = 1 << 16  #: bytes that are read from a socket at once
 
 
 def _import_hiredis() -> Any:
@@ -286,10 +286,11 @@ def was_refused(error: ResponseError) -> bool:
 def _exchange(connection: Any, data: bytes, count: int) -> list[Any]:
     """Send requests, and return the replies as redis-py reads them; errors of the server are returned."""
     connection.send_packed_command([data])
-    return [_read_reply(connection) for _ in range(count)]
+    return [read_reply(connection) for _ in range(count)]
 
 
-def _read_reply(connection: Any) -> Any:
+def read_reply(connection: Any) -> Any:
+    """Return a reply as redis-py reads it; an error of the server is returned."""
     try:
         return connection.read_response()
     except ResponseError as error:
@@ -313,17 +314,17 @@ def _exchange_directly(connection: Any, data: bytes, count: int) -> list[Any]:
         return _exchange(connection, data, count)
     try:
         socket.sendall(data)
-        received = socket.recv(_CHUNK)
+        received = socket.recv(CHUNK)
         if count == 1 and received[:1] == b":" and received[-2:] == b"\r\n":  # a number: no reader is needed
             return [int(received[1:-2])]
-        return _read_replies(socket, received, count)
+        return read_replies(socket, received, count)
     except TimeoutError as error:
         raise NoReply(f"Timeout of the socket: {error}") from error
     except OSError as error:
         raise NoConnection(f"Error of the socket: {error}") from error
 
 
-def _read_replies(socket: Any, received: bytes, count: int) -> list[Any]:
+def read_replies(socket: Any, received: bytes, count: int) -> list[Any]:
     """Return this number of replies, which begin with what was received already."""
     reader = hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
     replies: list[Any] = []
@@ -337,7 +338,7 @@ def _read_replies(socket: Any, received: bytes, count: int) -> list[Any]:
             replies.append(reply)
         if len(replies) >= count:
             return replies
-        received = socket.recv(_CHUNK)
+        received = socket.recv(CHUNK)
 
 
 def pack_command(parts: Sequence[Argument]) -> bytes:

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADER_BYTES 9 /* of a sketch */
 
 static PyObject *
 hasher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)

@@ -11,7 +11,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-#define KERNEL_VERSION 4 /* raised with every change of what Python calls; kernel.py requires it */
+#define KERNEL_VERSION 5 /* raised with every change of what Python calls; kernel.py requires it */
 
 /* A packed point: 21 bits of code point, above them 2 bits of role. See normalize.py. */
 #define CODE_POINTS 0x110000u
@@ -29,7 +29,8 @@
 #define MAX_SHINGLE 64 /* tokens of a shingle */
 #define MAX_SLOTS 256  /* slots of a sketch */
 #define ROUNDS 16      /* random rounds of a sketch */
-#define KEY_BYTES 8   /* of the key of a band */
+#define KEY_BYTES 8    /* of the key of a band */
+#define HEADER_BYTES 9 /* of a sketch */
 #define MAX_DIGEST 64 /* bytes of a BLAKE2b hash */
 #define LONG_WORK 16384 /* code points or hashes from which on the GIL is released */
 

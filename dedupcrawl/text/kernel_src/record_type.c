@@ -86,6 +86,7 @@ maker_dealloc(RecordMakerObject *self)
 /* What is made of a text, before it becomes Python objects. */
 typedef struct {
     uint8_t hash[MAX_DIGEST];
+    int has_hash;
     uint8_t slots[MAX_SLOTS];
     Py_ssize_t shingles; /* 0: there are no slots */
     uint8_t keys[MAX_KEYS][MAX_DIGEST];
@@ -116,7 +117,7 @@ add_key(Made *made, const HashScheme *scheme, const uint8_t *key, Py_ssize_t siz
 static void
 add_text_key(const RecordMakerObject *self, Made *made)
 {
-    if (self->text_key.size) {
+    if (self->text_key.size && made->has_hash) {
         add_key(made, &self->text_key, made->hash, self->text.size);
     }
 }
@@ -201,6 +202,7 @@ make_record(const RecordMakerObject *self, const PackedText *text, int exact_onl
 {
     Made made;
     made.shingles = made.key_count = 0;
+    made.has_hash = 1;
     exact_only = exact_only ? 1 : is_exact_only(self, text);
     if (exact_only < 0 || (!exact_only && !sketch_points(self->sketcher, text, made.slots, &made.shingles))) {
         return NULL;
@@ -232,7 +234,41 @@ maker_make(RecordMakerObject *self, PyObject *const *args, Py_ssize_t count)
     return result;
 }
 
+/* Whether sketches of these sizes are ones of this maker; an empty one is none. */
+static int
+are_sketches(const RecordMakerObject *self, PyObject *hash, PyObject *sketch)
+{
+    Py_ssize_t size = PyBytes_GET_SIZE(sketch), hashed = PyBytes_GET_SIZE(hash);
+    return (!hashed || hashed == self->text.size)
+           && (!size
+               || (size == HEADER_BYTES + self->sketcher->scheme.slots
+                   && (uint8_t)PyBytes_AS_STRING(sketch)[0] == self->sketcher->tag));
+}
+
+static PyObject *
+maker_keys(RecordMakerObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "keys() takes the hash of a text, and a sketch");
+        return NULL;
+    }
+    if (!are_sketches(self, args[0], args[1])) {
+        Py_RETURN_NONE;
+    }
+    Made made;
+    made.key_count = 0;
+    made.shingles = PyBytes_GET_SIZE(args[1]) ? 1 : 0;
+    made.has_hash = PyBytes_GET_SIZE(args[0]) ? 1 : 0;
+    memcpy(made.hash, PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]));
+    if (made.shingles) {
+        memcpy(made.slots, PyBytes_AS_STRING(args[1]) + HEADER_BYTES, (size_t)self->sketcher->scheme.slots);
+    }
+    add_keys(self, &made);
+    return keys_as_tuple(self, &made);
+}
+
 static PyMethodDef maker_methods[] = {
+    {"keys", (PyCFunction)(void (*)(void))maker_keys, METH_FASTCALL, NULL},
     {"make", (PyCFunction)(void (*)(void))maker_make, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

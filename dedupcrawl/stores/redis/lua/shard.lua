@@ -3,8 +3,8 @@
 --
 -- KEYS  r: records. s: stages: a letter and the id: p pending -> empty; w wounded -> ids of the blockers, instead of p;
 --       o owner -> token (8 bytes) and state (1); x condemned -> time; h and a key -> how many ids were added to a bucket
---       that has more than are read from it (BUCKET_CAP of stores/base.py). b: buckets: key -> ids, the newest last.
--- ARGV  ids are 5 bytes at their home, where the tag is known, and 6 elsewhere. Times are milliseconds in 6 bytes.
+--       that has more than are read from it (BUCKET_CAP of stores/base.py). b: buckets: field -> ids, the newest last.
+-- ARGV  ids and keys are 5 bytes where the tag is known, and 6 elsewhere. Times are milliseconds in 6 bytes.
 -- A record that is no claim is committed, whatever its stage. Each script may be called twice.
 
 --@ state_of
@@ -20,13 +20,13 @@ end
 
 --@ append_id
 -- Adds an id to a bucket, and returns those before; the newest SCAN_CAP are kept.
-local function append_id(b, s, key, id)
-  if redis.call('HSETNX', b, key, id) == 1 then return '' end
-  local ids = redis.call('HGET', b, key)
+local function append_id(b, s, field, id, key)
+  if redis.call('HSETNX', b, field, id) == 1 then return '' end
+  local ids = redis.call('HGET', b, field)
   for at = 1, #ids, 6 do
     if ids:sub(at, at + 5) == id then return ids end
   end
-  redis.call('HSET', b, key, (ids .. id):sub(-6 * 256))
+  redis.call('HSET', b, field, (ids .. id):sub(-6 * 256))
   if #ids >= 6 * 32 then redis.call('HINCRBY', s, 'h' .. key, 1) end
   return ids
 end
@@ -37,7 +37,7 @@ local function end_stage(s, id)
 end
 
 --@ file
--- KEYS r s b, ARGV id, record, owner, key ("": none), whole id. Files a pending record, and places it in the bucket of its
+-- KEYS r s b, ARGV id, record, owner, field ("": none), whole id, key. Files a pending record, and places it in the bucket of its
 -- home. Returns the ids before; nil if the id is condemned or taken.
 if redis.call('HEXISTS', KEYS[2], 'x' .. ARGV[1]) == 1 then return false end
 if put_record(KEYS[1], ARGV[1], ARGV[2]) then
@@ -46,7 +46,7 @@ elseif redis.call('HGET', KEYS[2], 'o' .. ARGV[1]) ~= ARGV[3] then
   return false
 end
 if ARGV[4] == '' then return '' end
-return append_id(KEYS[3], KEYS[2], ARGV[4], ARGV[5])
+return append_id(KEYS[3], KEYS[2], ARGV[4], ARGV[5], ARGV[6])
 
 --@ fetch
 -- KEYS r s, ARGV id, now. Returns the state of an id. One that is absent is condemned: it cannot be filed any more. That is
@@ -147,17 +147,17 @@ if ARGV[3] ~= '' and (there or not value) then redis.call('HSET', KEYS[2], 'x' .
 return there and 1 or 0
 
 --@ join
--- KEYS b s, ARGV key, whole id. Places an id where others stand; returns those before.
-return append_id(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
+-- KEYS b s, ARGV field, whole id, key. Places an id where others stand; returns those before.
+return append_id(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
 
 --@ leave
--- KEYS b s, ARGV key, whole id. Returns whether it was there.
+-- KEYS b s, ARGV field, whole id, key. Returns whether it was there.
 local ids = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 for at = 1, #ids, 6 do
   if ids:sub(at, at + 5) == ARGV[2] then
     local rest = ids:sub(1, at - 1) .. ids:sub(at + 6)
     if rest == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], rest) end
-    if #rest == 6 * 32 then redis.call('HDEL', KEYS[2], 'h' .. ARGV[1]) end
+    if #rest == 6 * 32 then redis.call('HDEL', KEYS[2], 'h' .. ARGV[3]) end
     return 1
   end
 end
@@ -207,8 +207,8 @@ end
 return 0
 
 --@ census
--- KEYS r s b …, ARGV samples. Returns the fields of r, the owner of each claim, the number of buckets, that of their ids, some
--- times at which records were seen, and the hot buckets with their counts. The number of ids and the times are exact where there
+-- KEYS r s b …, ARGV samples. Returns the fields of r, the owner of each claim, the number of buckets, that of their ids, the
+-- beginnings of some records, and the hot buckets with their counts. The number of ids and the times are exact where there
 -- are few, and estimated from samples.
 local r, s, most = KEYS[1], KEYS[2], tonumber(ARGV[1])
 local stages, owners, hot = redis.call('HGETALL', s), {}, {}
@@ -225,8 +225,8 @@ for k = 3, #KEYS do
   if there > most then found = math.floor(found * there / most) end
   buckets, ids = buckets + there, ids + found
 end
-local times, records = {}, redis.call('HRANDFIELD', r, most, 'WITHVALUES')
+local heads, records = {}, redis.call('HRANDFIELD', r, most, 'WITHVALUES')
 for n = 2, #records, 2 do
-  if #records[n] > 12 then times[#times + 1] = records[n]:sub(7, 12) end
+  if #records[n] > 14 then heads[#heads + 1] = records[n]:sub(1, 14) end
 end
-return {redis.call('HLEN', r), owners, buckets, ids, times, hot}
+return {redis.call('HLEN', r), owners, buckets, ids, heads, hot}

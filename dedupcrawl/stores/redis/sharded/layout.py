@@ -17,27 +17,38 @@ from redis.crc import key_slot
 
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.stores.redis.address import SHARDED
-from dedupcrawl.stores.redis.packed_records import pack_record, unpack_record
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, filed_in
+from dedupcrawl.utils.extensions import load_extension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from dedupcrawl.stores.base import Record
     from dedupcrawl.stores.redis.namespace import KeyNames
 
 TAGS = 1024  #: parts of a namespace
 _TAG_SHIFT = 6  # the first 10 bits of the first two bytes
+_REST_BITS = 38  # the other bits of a key or an id
+_REST = (1 << _REST_BITS) - 1
 #: Buckets of a full shelf, far below the entries up to which servers keep a hash as a flat list (512 by default): such
-#: a bucket takes 16 bytes, one in a table 54.
+#: a bucket takes 14 bytes, one in a table 54.
 SHELF = 64
 COUNTED = 16  #: bucket hashes of a tag that are counted; beyond them the number of ids is estimated
 _KEYS_OF_PAGE = 8  # with the default detectors
 ID_BYTES = 6  #: of a short id: 10 bits of its home, 38 random ones
 _SHORT = 1 << 8 * ID_BYTES
-TIME_BYTES = 6  #: milliseconds; a record begins with the times at which it was filed and seen
+_FIELD_BYTES = 3  #: of a bucket in one of several hashes
+_FIELD_MASK = (1 << 8 * _FIELD_BYTES) - 1
 _STATES = {b"c": ClaimState.COMMITTED, b"p": ClaimState.OPEN, b"o": ClaimState.OPEN, b"u": ClaimState.OPEN}
 SCRAPED = b"\2"
 OPENED = b"\1"
+
+
+def _load() -> Any:
+    module, _ = load_extension("dedupcrawl.stores.redis.sharded._commands", 1)
+    return module
+
+
+compiled = _load()  #: makes commands of buckets, and requests; without it Python does
 
 
 class Command(NamedTuple):
@@ -82,6 +93,7 @@ class ShardLayout:
     def __init__(self, names: KeyNames, shown: str, pages: int = 0) -> None:
         self.shown = shown
         self.shelves = max(1, round(pages * _KEYS_OF_PAGE / (TAGS * SHELF)))
+        self.codec = ValueCodec("{}")  #: set when the scheme of the namespace is known
         self.prefix = names.key("").removesuffix("}:")  # up to the tag
         self._owners = names.key("owners").encode()
         self._owners_slot = key_slot(self._owners)
@@ -98,28 +110,19 @@ class ShardLayout:
 
     # -- ids ------------------------------------------------------------------------------------
 
-    def new_id(self, record: Record) -> bytes:
-        """Return a short id for a page."""
-        keys = record.own_keys
-        home = keys[0] if keys else os.urandom(2)
-        tag = int.from_bytes(home[:2], "big") >> _TAG_SHIFT
-        random = int.from_bytes(os.urandom(5), "big") & (1 << 38) - 1
-        return (tag << 38 | random).to_bytes(ID_BYTES, "big")
+    def new_id(self, home: bytes) -> bytes:
+        """Return a short id for a page whose URL has this key; b"" if it has none."""
+        home, random = home or os.urandom(2), os.urandom(ID_BYTES - 1)
+        low = (1 << _TAG_SHIFT) - 1
+        return b"%c%c%b" % (home[0], home[1] & ~low | random[0] & low, random[1:])
 
     def candidate(self, id: bytes, found: Found, tokens: set[bytes]) -> Candidate:
         """Decode a record; raise ``DamageError`` if it is damaged. ``tokens`` are those of the store object."""
-        value = found.value
-        key = f"{self._home(id).records.decode()} {id.hex()}"
-        record = unpack_record(value[2 * TIME_BYTES :], int.from_bytes(value[TIME_BYTES : 2 * TIME_BYTES], "big"), key)
+        record = self.codec.unpack(found.value, lambda: f"{self._home(id).records.decode()} {id.hex()}")
         is_scraped = found.state == b"o" and found.owner[8:] == SCRAPED
         state = ClaimState.SCRAPED if is_scraped else _STATES[found.state]
         mine = state is not ClaimState.COMMITTED and found.token in tokens
-        return Candidate(long_id(id, value), record, state, mine)
-
-    @staticmethod
-    def value_of(record: Record, filed: int, seen: int) -> bytes:
-        """Return a record as it is stored; ``filed`` and ``seen`` are milliseconds of the server's clock."""
-        return filed.to_bytes(TIME_BYTES, "big") + seen.to_bytes(TIME_BYTES, "big") + pack_record(record)
+        return Candidate(long_id(id, found.value), record, state, mine)
 
     # -- commands at the home of a record -------------------------------------------------------
 
@@ -133,8 +136,8 @@ class ShardLayout:
     def file(self, id: bytes, value: bytes, owner: bytes, key: bytes) -> Command:
         """File a pending record, and place its id in this bucket, which has the same tag; ``key`` b"" for none."""
         tag = self._home(id)
-        shelf = self._shelf(key)[1] if key else tag.buckets
-        words = (tag.records, tag.stages, shelf, id[1:], value, owner, key[1:], id)
+        _, shelf, _, field = self._shelf(key) if key else (0, tag.buckets, b"", b"")
+        words = (tag.records, tag.stages, shelf, id[1:], value, owner, field, id, key[1:])
         return Command(tag.slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words))
 
     def peek(self, id: bytes) -> Command:
@@ -191,35 +194,54 @@ class ShardLayout:
 
     # -- commands at a bucket -------------------------------------------------------------------
 
-    def _shelf(self, key: bytes) -> tuple[int, bytes, bytes]:
-        """Return the slot and the hash of a bucket, and the stages of its tag.
+    def _shelf(self, key: bytes) -> tuple[int, bytes, bytes, bytes]:
+        """Return the slot and the hash of a bucket, the stages of its tag, and the field.
 
-        The last bytes of a key choose the hash, the first ones the tag.
+        The first bits of a key choose the tag. The remainder of the others by the number of hashes is the hash. The
+        last bytes of their quotient are the field: in a hash of ``SHELF`` buckets, a key shares its bucket with
+        another in four cases of a million. So pages may meet that have no key in common, and their sketches differ.
         """
-        tag = self._tags[int.from_bytes(key[:2], "big") >> _TAG_SHIFT]
+        bits = int.from_bytes(key, "big")
+        tag = self._tags[bits >> _REST_BITS]
         if self.shelves == 1:
-            return tag.slot, tag.buckets, tag.stages
-        return tag.slot, b"%b%x" % (tag.buckets, int.from_bytes(key[2:], "big") % self.shelves), tag.stages
+            return tag.slot, tag.buckets, tag.stages, key[1:]
+        rest, shelf = divmod(bits & _REST, self.shelves)
+        field = (rest & _FIELD_MASK).to_bytes(_FIELD_BYTES, "big")
+        return tag.slot, b"%b%x" % (tag.buckets, shelf), tag.stages, field
 
     def place(self, key: bytes, id: bytes) -> Command:
         """Place an id in an empty bucket; the reply is 1 unless the bucket has ids, maybe this one by a former call."""
-        slot, shelf, _ = self._shelf(key)
-        return Command(slot, (b"HSETNX", shelf, key[1:], id))
+        slot, shelf, _, field = self._shelf(key)
+        return Command(slot, (b"HSETNX", shelf, field, id))
 
     def bucket(self, key: bytes) -> Command:
         """Read the ids of a bucket."""
-        slot, shelf, _ = self._shelf(key)
-        return Command(slot, (b"HGET", shelf, key[1:]))
+        slot, shelf, _, field = self._shelf(key)
+        return Command(slot, (b"HGET", shelf, field))
+
+    def places(self, keys: Iterable[bytes], id: bytes) -> list[Command]:
+        """Return :meth:`place` for each of these keys."""
+        if compiled is None:
+            return [self.place(key, id) for key in keys]
+        found: list[Command] = compiled.bucket_commands(Command, b"HSETNX", keys, id, self._tags, self.shelves)
+        return found
+
+    def read_buckets(self, keys: Iterable[bytes]) -> list[Command]:
+        """Return :meth:`bucket` for each of these keys."""
+        if compiled is None:
+            return [self.bucket(key) for key in keys]
+        found: list[Command] = compiled.bucket_commands(Command, b"HGET", keys, None, self._tags, self.shelves)
+        return found
 
     def join(self, key: bytes, id: bytes) -> Command:
         """Place an id in a bucket where others stand; the reply is those before."""
-        slot, *keys = self._shelf(key)
-        return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"2", *keys, key[1:], id))
+        slot, shelf, stages, field = self._shelf(key)
+        return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"2", shelf, stages, field, id, key[1:]))
 
     def leave(self, key: bytes, id: bytes) -> Command:
         """Remove an id from a bucket."""
-        slot, *keys = self._shelf(key)
-        return Command(slot, (b"EVALSHA", _DIGESTS["leave"], b"2", *keys, key[1:], id))
+        slot, shelf, stages, field = self._shelf(key)
+        return Command(slot, (b"EVALSHA", _DIGESTS["leave"], b"2", shelf, stages, field, id, key[1:]))
 
     # -- commands about workers and whole tags --------------------------------------------------
 
@@ -283,7 +305,7 @@ def short_id(id: int) -> bytes:
 
 def long_id(id: bytes, value: bytes) -> int:
     """Return the id of a candidate: the time at which it was filed, and its short id."""
-    return int.from_bytes(value[:TIME_BYTES], "big") * _SHORT + int.from_bytes(id, "big")
+    return filed_in(value) * _SHORT + int.from_bytes(id, "big")
 
 
 def packed_time(milliseconds: int) -> bytes:
@@ -291,13 +313,10 @@ def packed_time(milliseconds: int) -> bytes:
     return milliseconds.to_bytes(TIME_BYTES, "big")
 
 
-def seen_at(found: Found) -> int:
-    """Return the time at which a record was seen, in milliseconds of the servers' clock."""
-    return int.from_bytes(found.value[TIME_BYTES : 2 * TIME_BYTES], "big")
-
-
 def ids_in(packed: bytes) -> list[bytes]:
     """Return the ids of a bucket, the newest last."""
+    if len(packed) == ID_BYTES:
+        return [packed]
     return [packed[at : at + ID_BYTES] for at in range(0, len(packed), ID_BYTES)]
 
 

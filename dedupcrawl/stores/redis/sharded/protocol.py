@@ -24,21 +24,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP, Offer
-from dedupcrawl.stores.redis.sharded.layout import (
-    OPENED,
-    TIME_BYTES,
-    Found,
-    ids_in,
-    long_id,
-    packed_time,
-    seen_at,
-    short_id,
-)
+from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, ids_in, long_id, packed_time, short_id
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -76,22 +69,32 @@ class Filing:
 class _View:
     """What a page has met."""
 
-    buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key: ids, the newest last
+    buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key, where others are: newest last
     blockers: list[bytes] = field(default_factory=list)  # ids that wounded it
     met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
     gone: set[bytes] = field(default_factory=set)
 
     def add(self, key: bytes, packed: bytes | None, own: bytes) -> None:
         """Add the ids of a bucket."""
-        there = self.buckets.setdefault(key, [])
-        if packed and packed != own:
+        if not packed or packed == own:
+            return
+        there = self.buckets.get(key)
+        if there is None:
+            self.buckets[key] = [id for id in ids_in(packed) if id != own]
+        else:
             there += [id for id in ids_in(packed) if id != own and id not in there]
 
     def unmet(self) -> list[bytes]:
         """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
+        if not self.buckets and not self.blockers:
+            return []
         found: dict[bytes, None] = {}
         met, gone = self.met, self.gone
         for ids in self.buckets.values():
+            if len(ids) == 1:  # as in most buckets
+                if ids[0] not in met and ids[0] not in gone:
+                    found[ids[0]] = None
+                continue
             some = ids if not gone else [id for id in ids if id not in gone]
             for id in reversed(some[-BUCKET_CAP:]):
                 if id not in met:
@@ -101,7 +104,8 @@ class _View:
 
     def candidates(self) -> list[Candidate]:
         """The live pages that were met, by rising id."""
-        return sorted((candidate for _, candidate in self.met.values()), key=lambda candidate: candidate.id)
+        found = [candidate for _, candidate in self.met.values()]
+        return sorted(found, key=lambda candidate: candidate.id) if len(found) > 1 else found
 
     def restarted(self) -> _View:
         """Return a view for the same page under another id, which has wounded nobody yet."""
@@ -183,11 +187,12 @@ class ClaimProtocol:
                 except Exception as error:  # noqa: BLE001  # of one page: the others go on
                     failure = failure or error
             commands = [command for want in wants.values() for command in want]
-            answers = iter(self.wire.ask(commands)) if commands else iter(())
+            answers = self.wire.ask(commands) if commands else []
             pause = FIRST_PAUSE if commands else min(2 * pause, LONGEST_PAUSE)
             if wants and not commands:
                 time.sleep(pause)
-            replies = {n: [next(answers) for _ in want] for n, want in wants.items()}
+            ends_at = accumulate(map(len, wants.values()))
+            replies = {n: answers[end - len(want) : end] for (n, want), end in zip(wants.items(), ends_at, strict=True)}
         if failure is not None:
             raise failure
         return ends
@@ -218,8 +223,9 @@ class ClaimProtocol:
             found = yield from self._look(offer, view)
             if found is not None:
                 return found
+        own = offer.record.own_keys[:1]
         while True:
-            filing = self._new_filing(offer.record)
+            filing = self._new_filing(offer.record, own)
             try:
                 end = None
                 if (yield from self._file(filing, view, compares=offer.judge is not None)):
@@ -234,36 +240,34 @@ class ClaimProtocol:
                 return end
             view = view.restarted()
 
-    def _new_filing(self, record: Record) -> Filing:
+    def _new_filing(self, record: Record, home: tuple[bytes, ...]) -> Filing:
         with self._lock:
             self._last = max(self._last + 1, self.now())
-            return Filing(self.layout.new_id(record), self._last, record, self.token)
+            return Filing(self.layout.new_id(b"".join(home)), self._last, record, self.token, {*home})
 
     def _value(self, filing: Filing, record: Record) -> bytes:
         age = round(1000 * (self._clock() - record.seen))
-        return self.layout.value_of(record, filing.filed, max(0, min(self.now() - age, (1 << 8 * TIME_BYTES) - 1)))
+        return self.layout.codec.pack(record, filing.filed, max(0, min(self.now() - age, (1 << 8 * TIME_BYTES) - 1)))
 
     def _file(self, filing: Filing, view: _View, *, compares: bool) -> Rounds[bool]:
         """File a page as pending, and place it; return False if its id cannot be used."""
         record, id = filing.record, filing.id
         keys = tuple(dict.fromkeys(record.keys))
-        home = record.own_keys[0] if keys else b""
-        filing.joined.update([home] if keys else [])
+        home = next(iter(filing.joined), b"")
         commands = [self.layout.file(id, self._value(filing, record), filing.token + OPENED, home)]
         others = [key for key in keys if key != home]
         if not compares:
             filing.joined.update(others)
             return (yield [*commands, *[self.layout.join(key, id) for key in others]])[0] is not None
         free = [key for key in others if not view.buckets.get(key)]
-        replies = yield [*commands, *[self.layout.place(key, id) for key in free]]
+        replies = yield [*commands, *self.layout.places(free, id)]
         filing.joined.update(key for key, placed in zip(free, replies[1:], strict=True) if placed)
         seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # as if read at the moment they were filled
         seen[home] = replies[0] or b""
         rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
         if replies[0] is not None and rest:  # read after the page was placed: others may look for it only there
             seen |= {
-                key: packed or b""
-                for key, packed in zip(rest, (yield [self.layout.bucket(key) for key in rest]), strict=True)
+                key: packed or b"" for key, packed in zip(rest, (yield self.layout.read_buckets(rest)), strict=True)
             }
             filing.joined.update(key for key in others if id in ids_in(seen[key]))
         for key in record.lookup_keys:
@@ -278,13 +282,14 @@ class ClaimProtocol:
         while True:
             if offer.judge is None:
                 return (yield from self._settle(offer, filing, view, record))
-            yield from self._meet(view, filing.record.lookup_keys)
+            if view.buckets or view.blockers:
+                yield from self._meet(view, filing.record.lookup_keys)
             judgement = offer.judge(view.candidates())
             waited = 0.0 if since is None else time.monotonic() - since
             is_late = bool(judgement.blockers) and waited >= PATIENCE
             if judgement.record is None or self._is_open(judgement, view) or is_late:
                 return Offer(None, tuple(view.candidates()))
-            blocked = yield from self._blocked(judgement, filing, view)
+            blocked = (yield from self._blocked(judgement, filing, view)) if judgement.blockers else []
             if blocked is None:
                 continue  # some were wounded
             if blocked:
@@ -327,7 +332,7 @@ class ClaimProtocol:
         if rest:
             filing.joined.update(rest)  # even if the call fails
             for key, packed in zip(rest, (yield [self.layout.join(key, filing.id) for key in rest]), strict=True):
-                if key in view.buckets:
+                if key in filing.record.lookup_keys:
                     view.add(key, packed, filing.id)
         return bool(view.unmet())
 
@@ -376,7 +381,7 @@ class ClaimProtocol:
         """Whether a committed record is past its time to live."""
         if self._ttl is None or found.state != b"c":
             return False
-        return seen_at(found) < self.now() - self._ttl
+        return seen_in(found.value) < self.now() - self._ttl
 
     def _dead(self, found: dict[bytes, Found]) -> Rounds[list[bytes]]:
         """Return the ids of claims whose worker's lease has ended, and of pages that have been pending for too long."""
@@ -391,7 +396,7 @@ class ClaimProtocol:
         """Whether a page has been pending for a lease. An own claim that is pending again can still be committed."""
         if found.state != b"p" or long_id(id, found.value) in self.own:
             return False
-        return int.from_bytes(found.value[:TIME_BYTES], "big") < self.now() - self._lease
+        return filed_in(found.value) < self.now() - self._lease
 
     def alive(self, tokens: set[bytes]) -> Rounds[dict[bytes, bool]]:
         """Ask whether the leases of workers run."""
@@ -433,7 +438,7 @@ class ClaimProtocol:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
         keys = tuple(dict.fromkeys(offer.record.lookup_keys))
-        for key, packed in zip(keys, (yield [self.layout.bucket(key) for key in keys]), strict=True):
+        for key, packed in zip(keys, (yield self.layout.read_buckets(keys)), strict=True):
             view.add(key, packed, b"")
         yield from self.read(view)
         judgement = offer.judge(view.candidates())
@@ -489,7 +494,7 @@ class ClaimProtocol:
     def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
         """Return the live records under keys, by rising id."""
         view = _View()
-        for key, packed in zip(keys, (yield [self.layout.bucket(key) for key in keys]), strict=True):
+        for key, packed in zip(keys, (yield self.layout.read_buckets(keys)), strict=True):
             view.add(key, packed, b"")
         yield from self.read(view)
         return tuple(view.candidates())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import MAX_HOTTEST, HotBucket
 from dedupcrawl.stores.redis.sharded.layout import COUNTED, SCRAPED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.packed_values import seen_in
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
     replies = ask([layout.census(n, SAMPLES) for n in range(TAGS)])
     owners = [owner for reply in replies for owner in reply[1]]
     ended = dead({owner[:8] for owner in owners})
-    times = [int.from_bytes(each, "big") / 1000 for reply in replies for each in reply[4]]
+    times = [seen_in(each) / 1000 for reply in replies for each in reply[4]]
     hot = [(count, layout.first_byte(n) + rest) for n, reply in enumerate(replies) for rest, count in reply[5]]
     scraped = sum(owner[8:] == SCRAPED for owner in owners)
     return Count(

@@ -32,17 +32,8 @@ from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import owners_here, workers_info
 from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds, open_namespace, stored_shelves
 from dedupcrawl.stores.redis.offers import join_keys
-from dedupcrawl.stores.redis.sharded.layout import (
-    TAGS,
-    TIME_BYTES,
-    ShardLayout,
-    ids_in,
-    long_id,
-    packed_time,
-    scripts,
-    seen_at,
-    short_id,
-)
+from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, ids_in, long_id, packed_time, scripts, short_id
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, seen_in
 from dedupcrawl.stores.redis.sharded.plain_offers import PlainOffers
 from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, memory_bytes, remove_keys, scanned
@@ -143,6 +134,7 @@ class ShardedStore(JudgedStore):
             self._session.call, self.url, self._names, scheme=self._scheme, layout=self._layout.name, secret=self.secret
         )
         self._meta, self.secret, self._layout.shelves = meta, meta.secret, meta.shelves
+        self._layout.codec = ValueCodec(meta.scheme, meta.secret)
         if self._scheme is not None:
             self._take_token()
 
@@ -443,7 +435,9 @@ class ShardedStore(JudgedStore):
         for some in scanned(self._layout, self._ask):
             live = self._run(self._protocol.only_live(dict(some)))
             old = {
-                id for id, each in live.items() if each.state == b"u" or (each.state == b"c" and seen_at(each) < before)
+                id
+                for id, each in live.items()
+                if each.state == b"u" or (each.state == b"c" and seen_in(each.value) < before)
             }
             doomed = [each for each in some if each[0] in old or each[0] not in live]
             sound = [each for each in doomed if self._is_sound(*each, on_damage)]

@@ -12,11 +12,10 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from redis.connection import Connection, DefaultParser, SSLConnection
+from redis.connection import Connection, SSLConnection
 from redis.exceptions import (
     AskError,
     ClusterDownError,
-    InvalidResponse,
     MasterDownError,
     MovedError,
     NoScriptError,
@@ -29,7 +28,8 @@ from redis.exceptions import ConnectionError as NoConnection
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.redis.connection import store_error
-from dedupcrawl.stores.redis.transports import hiredis, pack_command
+from dedupcrawl.stores.redis.sharded.layout import compiled
+from dedupcrawl.stores.redis.transports import CHUNK, hiredis, pack_command, read_replies, read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,7 +44,6 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5  #: seconds before commands are sent agai
 REDIRECTS = 8  #: times that a call is redirected at once; after that there is a pause before
 MAP_LIFE = 1.0  #: seconds after which a node without replicas is looked up again
 WAIT_SHARE = 0.5  #: of the socket's timeout, for which a node waits for its replicas
-_CHUNK = 1 << 16
 _READS = frozenset({b"HGET", b"HMGET", b"CLUSTER", b"SCRIPT", b"MEMORY"})
 #: Replies after which the same command may succeed, as slots move and replicas take over.
 _TRANSIENT = (TryAgainError, ClusterDownError, MasterDownError, ReadOnlyError)
@@ -68,12 +67,12 @@ class NodeMap:
 class _Sending:
     """Commands on their way to one node."""
 
-    def __init__(self, place: Place | None) -> None:
+    def __init__(self, place: Place | None, numbers: list[int] | None = None, parts: list[bytes] | None = None) -> None:
         self.place = place
-        self.numbers: list[int] = []  # of the commands
-        self.parts: list[bytes] = []
+        self.numbers = numbers or []  # of the commands
+        self.parts = parts or []
         self.extra: set[int] = set()  # places of the replies to ASKING
-        self.writes = self.waits = False
+        self.waits = False
         self.connection: Any = None
 
 
@@ -110,7 +109,7 @@ class ClusterWire:
             StoreError: the server refused a command; the others have been executed.
         """
         replies: list[Any] = [None] * len(commands)
-        todo: list[tuple[int, Place | None, bool]] = [(n, None, False) for n in range(len(commands))]
+        todo: list[tuple[int, Place | None, bool]] | None = None  # all, to whoever has the slot
         began, pause = time.monotonic(), FIRST_PAUSE
         for turn in count(1):
             todo, cause = self._round(commands, replies, todo)
@@ -130,16 +129,16 @@ class ClusterWire:
         return replies
 
     def _round(
-        self, commands: Sequence[Command], replies: list[Any], todo: Sequence[tuple[int, Place | None, bool]]
+        self, commands: Sequence[Command], replies: list[Any], todo: Sequence[tuple[int, Place | None, bool]] | None
     ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None]:
         """Send commands, and return those to send again, with the reason to pause before."""
         self.trips += 1
         again: list[tuple[int, Place | None, bool]] = []
         cause: Exception | None = None
         sent = []
-        for sending in self._sendings(commands, todo):
+        for sending in self._all(commands) if todo is None else self._sendings(commands, todo):
             try:
-                self._send(sending)
+                self._send(sending, commands)
                 sent.append(sending)
             except (RedisError, OSError) as error:
                 cause = self._broken(sending, error)
@@ -164,6 +163,10 @@ class ClusterWire:
             raise lacking
         return again, cause
 
+    def _all(self, commands: Sequence[Command]) -> Iterable[_Sending]:
+        """Return what is to be sent to each node if each command goes to the owner of its slot."""
+        return [_Sending(place, *found) for place, found in requests(commands, self.map.owners).items()]
+
     def _sendings(
         self, commands: Sequence[Command], todo: Sequence[tuple[int, Place | None, bool]]
     ) -> Iterable[_Sending]:
@@ -181,14 +184,13 @@ class ClusterWire:
                 sending.parts.append(b"*1\r\n$6\r\nASKING\r\n")
             sending.parts.append(_packed(words))
             sending.numbers.append(n)
-            if words[0] not in _READS:
-                sending.writes = True
         return sendings.values()
 
-    def _send(self, sending: _Sending) -> None:
+    def _send(self, sending: _Sending, commands: Sequence[Command]) -> None:
         if sending.place is None:
             raise NoConnection("no node of the cluster has the slot")
-        if self._wait and sending.writes and self._has_replicas(sending.place):
+        writes = self._wait and any(commands[n].words[0] not in _READS for n in sending.numbers)
+        if writes and self._has_replicas(sending.place):
             sending.parts.append(_packed((b"WAIT", b"%d" % self._wait, b"%d" % self._wait_ms)))
             sending.waits = True
         sending.connection = self._take(sending.place)
@@ -215,6 +217,10 @@ class ClusterWire:
     def _sort(
         self, sending: _Sending, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
     ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None]:
+        if not any(isinstance(reply, Exception) for reply in answers):
+            for n, reply in zip(sending.numbers, answers, strict=True):
+                replies[n] = reply
+            return [], None
         again: list[tuple[int, Place | None, bool]] = []
         unknown: set[bytes] = set()
         cause: Exception | None = None
@@ -332,29 +338,24 @@ def _pack(words: tuple[bytes, ...]) -> bytes:
     return b"*%d\r\n%b" % (len(words), pack_command(words))
 
 
+def requests_by_reference(
+    commands: Sequence[Command], owners: Sequence[Place | None]
+) -> dict[Place | None, tuple[list[int], list[bytes]]]:
+    """Return for each node the numbers of its commands, and their requests."""
+    found: dict[Place | None, tuple[list[int], list[bytes]]] = {}
+    for n, (slot, words) in enumerate(commands):
+        numbers, parts = found.setdefault(owners[slot], ([], []))
+        numbers.append(n)
+        parts.append(_packed(words))
+    return found
+
+
+requests = requests_by_reference if compiled is None else compiled.requests
 _packed: Callable[[tuple[bytes, ...]], bytes] = _pack if hiredis is None else hiredis.pack_command
 
 
 def _read(connection: Any, count: int) -> list[Any]:
     """Read replies; errors of the server are returned."""
     if hiredis is None or connection._sock is None:  # redis-py has no public name for it
-        return [_read_one(connection) for _ in range(count)]
-    reader = hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
-    replies: list[Any] = []
-    while len(replies) < count:
-        received = connection._sock.recv(_CHUNK)
-        if not received:
-            raise NoConnection("Connection closed by server.")
-        reader.feed(received)
-        while (reply := reader.gets()) is not False:
-            if isinstance(reply, NoConnection):  # an error after which the server closes the connection
-                raise reply
-            replies.append(reply)
-    return replies
-
-
-def _read_one(connection: Any) -> Any:
-    try:
-        return connection.read_response(disable_decoding=True)
-    except ResponseError as error:
-        return error
+        return [read_reply(connection) for _ in range(count)]
+    return read_replies(connection._sock, connection._sock.recv(CHUNK), count)

@@ -1,0 +1,141 @@
+"""Values of a sharded namespace: a record with its times, in few bytes.
+
+==========  =====  ======================================================================
+field       bytes  meaning
+==========  =====  ======================================================================
+filed           6  milliseconds of the servers' clock
+ago          2, 8  milliseconds from ``seen`` to ``filed``; from ``_FAR`` on, ``seen`` follows
+head            1  from the highest bit: ``_LEAN`` (3 bits), whether there is an identity, whether there
+                   is a cluster, and of each sketch, from the lowest bit, whether it is empty
+crc             4  CRC-32 of all other bytes
+low             3  the time seen in units of 1 / 2^22 s, modulo 4 s
+identity     0, …  its size in one byte, and the identity
+cluster      0, …  its size in one byte, and the name
+sketches        …  as the scheme says; of ``minhash`` length and shingles have seven bits a byte, and another
+                   byte follows if the highest bit is set
+URL             …  the URL, packed by :mod:`~dedupcrawl.stores.redis.packed_urls`
+==========  =====  ======================================================================
+
+There are no keys: they are computed from URL and sketches. That they can be is checked for every record when it is
+packed. Another one follows its times as :mod:`~dedupcrawl.stores.redis.packed_records` packs it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from dedupcrawl.errors import DamageError
+from dedupcrawl.stores.base import IDENTITY_BYTES, Record, url_key
+from dedupcrawl.stores.redis.packed_records import low_bits, pack_record, time_seen, unpack_record
+from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
+from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dedupcrawl.text.secret_seed import SecretSeed
+
+TIME_BYTES = 6  #: milliseconds; a value begins with the time at which it was filed
+AHEAD = 1000  #: milliseconds by which a page may be seen after it was filed, by clocks that differ
+_FAR = 0xFFFF
+_AGO = TIME_BYTES + 2
+_LEAN = 7 << 5  # no version of packed_records.py
+_IDENTITY, _CLUSTER = 16, 8  # bits of the head
+_LOW_BYTES = 3
+_FIXED = 1 + 4 + _LOW_BYTES
+_TEXT = ("utf-8", "surrogatepass")
+
+
+class ValueCodec:
+    """Packs and unpacks the values of a namespace.
+
+    Args:
+        scheme: of the namespace, as JSON.
+        secret: the secret seed that it keeps, if it does.
+    """
+
+    def __init__(self, scheme: str, secret: SecretSeed | None = None) -> None:
+        self._sketches = stored_sketches(json.loads(scheme), secret)
+
+    def pack(self, record: Record, filed: int, seen: int) -> bytes:
+        """Return a record as a value; the times are milliseconds of the servers' clock.
+
+        Raises:
+            StoreError: the record does not fit.
+        """
+        ago = filed - seen + AHEAD
+        times = filed.to_bytes(TIME_BYTES, "big")
+        times += ago.to_bytes(2, "big") if 0 <= ago < _FAR else b"\xff\xff" + seen.to_bytes(TIME_BYTES, "big")
+        return times + (self._pack_lean(record, times) or pack_record(record))
+
+    def _pack_lean(self, record: Record, times: bytes) -> bytes | None:
+        """Return a record without its keys; None if they cannot be computed, or something does not fit."""
+        cluster = record.cluster.encode(*_TEXT)
+        fits = len(record.identity) <= IDENTITY_BYTES and len(cluster) <= IDENTITY_BYTES
+        if self._sketches is None or not fits or self._keys(record.url, record.sketches) != record.keys:
+            return None
+        head, parts = _LEAN, [low_bits(record.seen)]
+        for part, bit in ((record.identity, _IDENTITY), (cluster, _CLUSTER)):
+            if part:
+                head |= bit
+                parts += (b"%c" % len(part), part)
+        for index, sketch in enumerate(record.sketches):
+            head |= (not sketch) << index
+        body = b"".join((*parts, self._sketches.pack(record.sketches), pack_url(record.url)))
+        return b"%c%b%b" % (head, _checksum(times, head, body), body)
+
+    def _keys(self, url: str, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+        """Return the keys of a record; None if not all of its sketches are those of the detectors."""
+        assert self._sketches is not None
+        keys = self._sketches.keys(sketches)
+        return keys if keys is None or not url else (url_key(url), *keys)
+
+    def unpack(self, value: bytes, key: Callable[[], str]) -> Record:
+        """Return the record of a value; ``key`` returns where it is stored, for messages.
+
+        Raises:
+            DamageError: the value is damaged or has another version.
+        """
+        start, seen = _start_of(value), seen_in(value)
+        if self._sketches is None or start + _FIXED >= len(value) or value[start] & _LEAN != _LEAN:
+            return unpack_record(value[start:], seen, key())
+        head, body = value[start], value[start + 5 :]
+        if value[start + 1 : start + 5] != _checksum(value[:start], head, body):
+            raise DamageError(f"The record under {key()!r} is damaged: its checksum is wrong.")
+        at, parts = _LOW_BYTES, []
+        for bit in (_IDENTITY, _CLUSTER):
+            size = body[at] if head & bit else 0
+            at += bool(head & bit)
+            parts.append(body[at : at + size])
+            at += size
+        sketches, at = self._sketches.unpack(body, at, head)
+        url = unpack_url(body[at:])
+        return Record(
+            url=url,
+            keys=self._keys(url, sketches) or (),
+            sketches=sketches,
+            seen=time_seen(int.from_bytes(body[:_LOW_BYTES], "big"), seen),
+            cluster=parts[1].decode(*_TEXT),
+            identity=parts[0],
+        )
+
+
+def _checksum(times: bytes, head: int, body: bytes) -> bytes:
+    return crc32(body, crc32(times, head)).to_bytes(4, "big")
+
+
+def filed_in(value: bytes) -> int:
+    """Return the time at which a value was filed, in milliseconds of the servers' clock."""
+    return int.from_bytes(value[:TIME_BYTES], "big")
+
+
+def seen_in(value: bytes) -> int:
+    """Return the time at which a record was seen, in milliseconds of the servers' clock."""
+    ago = int.from_bytes(value[TIME_BYTES:_AGO], "big")
+    return int.from_bytes(value[_AGO : _AGO + TIME_BYTES], "big") if ago == _FAR else filed_in(value) + AHEAD - ago
+
+
+def _start_of(value: bytes) -> int:
+    return _AGO + TIME_BYTES if value[TIME_BYTES:_AGO] == b"\xff\xff" else _AGO

@@ -1,0 +1,159 @@
+"""What can be computed from stored sketches by the scheme of a store alone: bucket keys, and fewer bytes for them.
+
+The scheme has the constants that shape keys and sketches, and not those that only compare: no detector can be built
+from it. The sketches of :class:`~dedupcrawl.detectors.exact.Exact` and :class:`~dedupcrawl.detectors.minhash.MinHash`
+are known here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dedupcrawl.detectors.exact import HASH_BYTES, Exact
+from dedupcrawl.detectors.lsh import ROUNDS, band_keys
+from dedupcrawl.detectors.minhash import HEADER, TAG, MinHash
+from dedupcrawl.detectors.registry import DETECTORS
+from dedupcrawl.stores.base import KEY_BYTES, bucket_keys, key_person
+from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer
+from dedupcrawl.text.secret_seed import SECRET
+from dedupcrawl.text.shingles import seeded_constants
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedupcrawl.text._kernel import RecordMaker
+    from dedupcrawl.text.secret_seed import SecretSeed
+
+_LOW, _MORE = 0x7F, 0x80  # bits of a byte of a number: seven of the number, and whether another byte follows
+
+
+class StoredSketches:
+    """The sketches of the records of a store.
+
+    Args:
+        exact: index of the hash of the text.
+        minhash: index of the sketch of ``minhash``; None if there is none.
+        is_key: whether the hash of the text is a key; else it only shows whether a text has changed.
+        constants: the scheme of ``minhash``; empty if there is none.
+        seed: of its hashes.
+    """
+
+    def __init__(
+        self, exact: int, minhash: int | None, *, is_key: bool, constants: Mapping[str, Any], seed: int
+    ) -> None:
+        self._exact, self._minhash, self._is_key = exact, minhash, is_key
+        self.count = 1 if minhash is None else 2
+        self._slots = int(constants.get("slots", 0))
+        self._bands = constants.get("bands", 0), constants.get("rows", 0), seed
+        self._maker = self._new_maker(constants, seed) if minhash is not None and is_compiled() else None
+
+    def _new_maker(self, constants: Mapping[str, Any], seed: int) -> RecordMaker:
+        """Return what computes the keys of a record in one call."""
+        counts = {"round": ROUNDS, "order": self._slots, "row": constants["rows"], "band": constants["bands"]}
+        numbers = [seeded_constants(seed, purpose, count) for purpose, count in counts.items()]
+        lengths = constants["characters"], constants["words"]
+        sketcher = loaded().Sketcher(tuple, TAG, normalizer(False), hasher(seed), *lengths, *numbers)
+        maker: RecordMaker = loaded().RecordMaker(
+            normalizer(False),
+            sketcher,
+            seed=0,
+            hash_size=HASH_BYTES,
+            key_size=KEY_BYTES,
+            text_person=key_person(self._exact) if self._is_key else None,
+            band_person=key_person(1 - self._exact),
+            is_text_first=self._exact == 0,
+            min_chars=0,
+        )
+        return maker
+
+    def keys(self, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+        """Return the bucket keys of a record, without that of its URL; None if its sketches are not those of a page."""
+        if len(sketches) != self.count:
+            return None
+        if self._maker is not None:
+            return self._maker.keys(sketches[self._exact], sketches[1 - self._exact])
+        return self.keys_by_reference(sketches)
+
+    def keys_by_reference(self, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
+        """Do the same without the compiled kernel."""
+        found: list[tuple[bytes, ...]] = [()] * self.count
+        text = sketches[self._exact]
+        if text and self._is_key:
+            found[self._exact] = (text,)
+        if len(text) not in {0, HASH_BYTES}:
+            return None
+        sketch = sketches[self._minhash] if self._minhash is not None else b""
+        if sketch:
+            if len(sketch) != HEADER.size + self._slots or sketch[0] != TAG:
+                return None
+            found[1 - self._exact] = band_keys(np.frombuffer(sketch, np.uint8, offset=HEADER.size), *self._bands)
+        return bucket_keys(enumerate(found))
+
+    def pack(self, sketches: tuple[bytes, ...]) -> bytes:
+        """Return the sketches of a record that has keys; which of them are empty must be known to unpack them."""
+        if self._minhash is None or not sketches[self._minhash]:
+            return b"".join(sketches)
+        sketch = sketches[self._minhash]
+        _, length, shingles = HEADER.unpack_from(sketch)
+        packed = _number(length) + _number(shingles) + sketch[HEADER.size :]
+        return packed + sketches[1] if self._minhash == 0 else sketches[0] + packed
+
+    def unpack(self, data: bytes, at: int, empty: int) -> tuple[tuple[bytes, ...], int]:
+        """Return the sketches that begin here, and where they end; ``empty`` has a bit for each that is empty."""
+        sketches: tuple[bytes, ...] = ()
+        for index in range(self.count):
+            sketch = b""
+            if not empty & 1 << index and index == self._exact:
+                sketch, at = data[at : at + HASH_BYTES], at + HASH_BYTES
+            elif not empty & 1 << index:
+                length, at = _read_number(data, at)
+                shingles, at = _read_number(data, at)
+                sketch, at = HEADER.pack(TAG, length, shingles) + data[at : at + self._slots], at + self._slots
+            sketches += (sketch,)
+        return sketches, at
+
+
+def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> StoredSketches | None:
+    """Return what reads the sketches of records; None if they have those of other detectors.
+
+    Args:
+        scheme: of the store, by name of detector (:func:`~dedupcrawl.detectors.registry.schemes`).
+        secret: the secret seed that the store keeps, if it does.
+    """
+    names = [name for name in DETECTORS if name in scheme]
+    if not names or not {*names} <= {Exact.name, MinHash.name}:
+        return None
+    if any(scheme[name].get("version") != 1 for name in names):
+        return None
+    has_exact, has_minhash = Exact.name in names, MinHash.name in names
+    constants = scheme[MinHash.name] if has_minhash else {}
+    seed = secret if constants.get("seed") == SECRET else constants.get("seed", 0)
+    if seed is None:
+        return None
+    # Without ``exact``, each record has the hash of its text at the end; see ``Fingerprinter``.
+    order = names if has_exact else [*names, Exact.name]
+    minhash = order.index(MinHash.name) if has_minhash else None
+    return StoredSketches(order.index(Exact.name), minhash, is_key=has_exact, constants=constants, seed=int(seed))
+
+
+def _number(number: int) -> bytes:
+    found = bytearray()
+    while number > _LOW:
+        found.append(number & _LOW | _MORE)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
+
+
+def _read_number(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins here, and where it ends."""
+    number = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & _LOW) << shift
+        if byte <= _LOW:
+            return number, at
+        shift += 7
