@@ -270,7 +270,7 @@ class ReferenceSketcher:
         return counts + count_hashes({*self._hashes(page_values(lines.replace(b"\0", b" ")).inner)})
 
     def signature(self, lines: bytes) -> bytes:
-        """Return the signature of a page's lines: their number modulo 16, and a hash of them.
+        """Return the signature of a page's lines: their number modulo 8, and a hash of them.
 
         Args:
             lines: its normalised lines, with NUL between them.

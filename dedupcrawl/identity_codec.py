@@ -12,7 +12,7 @@ bits, padded with zeros to whole bytes:
   bits each:
   how many strong and weak values, and short facts; then these counts, of sentences and of values 8, 2 × 12 and 16 × 2
   bits each. If not all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
-  or 2 bits (3), the signature of the lines in 16, and a bit: whether counts of sentences follow, and nothing else;
+  or 2 bits (3), the signature of the lines in 19, and a bit: whether counts of sentences follow, and nothing else;
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
   text).
@@ -46,7 +46,7 @@ VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without 
 FACTS_BITS = BODY_BITS = 16
 _BUCKET_BITS, _HEAD_BITS = 2, 8 * SUMS_BYTES  #: of a bucket; of the number and the sums
 _MOST = (1 << _BUCKET_BITS) - 1
-_SIGNED = 3  #: in place of a number of counts
+_SIGNED, _SIGNATURE_BITS = 3, 19  #: the first one in place of a number of counts
 _FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
 HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
 
@@ -165,7 +165,7 @@ def _head_beside(identity: Identity) -> Iterator[tuple[int, int]]:
     outer, shorts, sentences = identity.outer, identity.shorts, identity.sentences
     if len(sentences) % COUNTS_BYTES:
         yield _SIGNED, 2
-        yield int.from_bytes(sentences[:SIGNATURE_BYTES], "big"), 8 * SIGNATURE_BYTES
+        yield int.from_bytes(sentences[:SIGNATURE_BYTES], "big"), _SIGNATURE_BITS
         yield len(sentences) > SIGNATURE_BYTES, 1
         for at, count in enumerate(sentences[SIGNATURE_BYTES:]):
             yield count, _count_bits(at)
@@ -227,7 +227,7 @@ def _unpack(sketch: bytes) -> Identity:
     if flags & _HAS_BESIDE:
         counted = bits.number(2)
     if flags & _HAS_BESIDE and counted == _SIGNED:
-        sentences = bits.number(8 * SIGNATURE_BYTES).to_bytes(SIGNATURE_BYTES, "big")
+        sentences = bits.number(_SIGNATURE_BITS).to_bytes(SIGNATURE_BYTES, "big")
         sentences += bits.counts() if bits.number(1) else b""
     elif flags & _HAS_BESIDE:
         all_outer, all_short = bool(bits.number(1)), bool(bits.number(1))

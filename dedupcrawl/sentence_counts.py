@@ -28,7 +28,7 @@ from dedupcrawl.values import is_counted, is_counting, word_sets
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-SIGNATURE_BYTES = 2  #: the number of lines in 4 bits, and their hash in 12
+SIGNATURE_BYTES = 3  #: the number of lines modulo 8, and their hash in 16 bits
 BUCKETS = 16  #: of sentences or values
 SUMS_BYTES = 4  #: the number, and in 12 bits each the sums of the hashes and of their squares
 COUNTS_BYTES = SUMS_BYTES + BUCKETS
@@ -190,8 +190,8 @@ def count_hashes(hashes: Collection[int]) -> bytes:
 
 
 def sign_hashes(hashes: Collection[int]) -> bytes:
-    """Return the signature of lines with these hashes of 32 bits: their number modulo 16, and 12 bits of their sum."""
-    return ((len(hashes) & 0xF) << 12 | (sum(hashes) >> 20 & 0xFFF)).to_bytes(SIGNATURE_BYTES, "big")
+    """Return the signature of lines with these hashes of 32 bits: their number modulo 8, and 16 bits of their sum."""
+    return ((len(hashes) & 7) << 16 | (sum(hashes) >> 16 & 0xFFFF)).to_bytes(SIGNATURE_BYTES, "big")
 
 
 def sentences_differ(new: bytes, old: bytes) -> bool:
@@ -201,7 +201,7 @@ def sentences_differ(new: bytes, old: bytes) -> bool:
     more than 128 numbers). Of signatures it is True if there are equally many lines, and not the same ones.
     """
     (mine, new), (other, old) = _split(new), _split(old)
-    if mine and other and mine != other and mine[0] >> 4 == other[0] >> 4:
+    if mine and other and mine != other and mine[0] == other[0]:
         return True
     size = COUNTS_BYTES
     return _counts_differ(new[:size], old[:size]) or _counts_differ(new[size:], old[size:])

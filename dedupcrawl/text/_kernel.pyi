@@ -133,7 +133,7 @@ class IdentitySketcher:
         """Return the counts of sentences, and of values."""
 
     def signature(self, lines: Buffer, /) -> bytes:
-        """Return the signature of lines: their number modulo 16, and a hash of them."""
+        """Return the signature of lines: their number modulo 8, and a hash of them."""
 
     def pack(
         self,

@@ -632,8 +632,8 @@ identity_signature(IdentityObject *self, PyObject *lines)
     }
     RUN(view.len, sign_lines(self, view.buf, view.len, &signature));
     PyBuffer_Release(&view);
-    uint32_t both = (signature.count & 0xF) << 12 | (signature.sum >> 20 & 0xFFF);
-    const char bytes[SIGNATURE_BYTES] = {(char)(both >> 8), (char)both};
+    uint32_t sum = signature.sum >> 16;
+    const char bytes[SIGNATURE_BYTES] = {(char)(signature.count & 7), (char)(sum >> 8), (char)sum};
     return PyBytes_FromStringAndSize(bytes, SIGNATURE_BYTES);
 }
 

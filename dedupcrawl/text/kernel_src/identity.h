@@ -26,7 +26,8 @@ enum {
     SUMS_PRIME = 4091,
     MAX_LINE_BYTES = 120,
     MAX_STAMP_BYTES = 80,
-    SIGNATURE_BYTES = 2,
+    SIGNATURE_BYTES = 3,
+    SIGNATURE_BITS = 19,
     SIGNED = 3, /* in place of a number of counts */
     MAX_SENTENCE_BYTES = 1024,
     UNSPACED_RANGES = 16,

@@ -167,7 +167,7 @@ pack_parts(Parts *parts, Bits *bits)
     }
     if (parts->counts_size % COUNTS_BYTES) {
         put(bits, SIGNED, 2);
-        put(bits, (uint32_t)parts->counts[0] << 8 | parts->counts[1], 16);
+        put(bits, (uint32_t)parts->counts[0] << 16 | (uint32_t)parts->counts[1] << 8 | parts->counts[2], SIGNATURE_BITS);
         put(bits, parts->counts_size > SIGNATURE_BYTES, 1);
         for (Py_ssize_t i = SIGNATURE_BYTES; i < parts->counts_size; i++) {
             put(bits, parts->counts[i], i - SIGNATURE_BYTES < SUMS_BYTES ? 8 : 2);
