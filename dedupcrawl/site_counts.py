@@ -196,7 +196,10 @@ class SiteCount:
         return True
 
     def _add_alike(self, url: str, relation: Relation | None, of: str) -> bool:
-        if site_of(of) != self.site:
+        is_elsewhere = site_of(of) != self.site
+        if is_elsewhere and relation is Relation.SIBLING:
+            return False
+        if is_elsewhere:
             self.elsewhere += 1
         elif relation is Relation.SIBLING:
             self.siblings += 1

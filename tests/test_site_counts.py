@@ -153,6 +153,13 @@ def test_a_site_whose_pages_are_like_one_page_of_another_site_is_named() -> None
     assert counts.notices()[0].elsewhere == 30
 
 
+def test_siblings_on_other_sites_are_nothing_conspicuous() -> None:
+    counts = SiteCounts()
+    for number in range(30):
+        assert counts.add(f"{SITE}{number}", SIBLING, "https://chamber.example/terms") is None
+    assert counts.notices() == []
+
+
 def test_pages_that_are_like_pages_here_and_elsewhere_are_counted_apart() -> None:
     counts = SiteCounts()
     add_alike(counts, 10)

@@ -37,7 +37,7 @@ class Relation(StrEnum):
     UNCHANGED = "unchanged"  #: same URL, same text
     UPDATED = "updated"  #: same URL, different text
     REFRESHED = "refreshed"  #: same URL, same names, near-equal text, the same prices, dates and measures
-    SIBLING = "sibling"  #: near-equal text on the same site, about something else
+    SIBLING = "sibling"  #: near-equal text about something else, mostly on the same site
 
 
 class Fingerprint(NamedTuple):

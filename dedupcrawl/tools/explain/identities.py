@@ -74,7 +74,7 @@ class IdentityComparison:
 def compare_identities(
     new: Record, old: Record, pages: Iterable[Page | None], config: Config, matcher: Matcher
 ) -> IdentityComparison | None:
-    """Compare the identities of two pages; None if they are of two sites, or one has no identity.
+    """Compare the identities of two pages; None if one has no identity, or if those of two sites tell nothing apart.
 
     Args:
         new: the new page.
@@ -84,17 +84,20 @@ def compare_identities(
         matcher: that of the configuration.
     """
     mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
-    if mine is None or other is None or not new.url or site_of(new.url) != site_of(old.url):
+    if mine is None or other is None or not (new.url and old.url):
         return None
     found = [each.match.relation for each in matcher.opinions(new, old) if each.match is not None]
     are_copies = not COPIES.isdisjoint(found)
+    siblings = "" if new.url == old.url else matcher.why_siblings(new, old, by_sentences=are_copies)
+    if not siblings and site_of(new.url) != site_of(old.url):
+        return None
     labels = [label_identity(page, int(config.seed), fold_chinese=config.fold_chinese) for page in pages if page]
     names = {key: text for label in labels for key, text in label.names.items()}
     values = {key: text for label in labels for key, text in label.values.items()}
     return IdentityComparison(
         _side(mine, other, names, values),
         _side(other, mine, names, values),
-        "" if new.url == old.url else matcher.why_siblings(new, old, by_sentences=are_copies),
+        siblings,
         is_refresh(new.identity, old.identity),
     )
 

@@ -40,7 +40,7 @@ _RELATION_MEANINGS = {
     "expansion": "contains a shorter earlier page, and more",
     "updated": "seen before under the same URL, with another text",
     "refreshed": "seen before under the same URL, with the same names and values and nearly the same text",
-    "sibling": "nearly the text of an earlier page of its site, about something else",
+    "sibling": "nearly the text of an earlier page, about something else",
 }
 
 

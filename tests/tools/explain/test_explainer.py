@@ -365,6 +365,16 @@ def test_pages_of_two_sites_have_no_names_to_compare() -> None:
     assert not [remark for remark in found.remarks if "equal names" in remark]
 
 
+def test_pages_of_two_sites_are_compared_by_the_numbers_of_their_texts() -> None:
+    with opened() as dedup:
+        dedup.add(html=named("Carpenter", ENGLISH + " Pay 12.50."), url=FIRST)
+        found = explained_html(dedup, named("Carpenter", ENGLISH + " Pay 17.20."), SECOND)
+    assert found.pair is not None
+    assert found.pair.identities is not None
+    assert found.pair.identities.siblings == "values in the text"
+    assert f"With equal names and values the new page would be dropped: near-duplicate, of {FIRST}." in found.remarks
+
+
 def test_a_scope_that_hides_a_copy_is_named() -> None:
     with opened(scope="other-hosts") as dedup:
         dedup.add(html=named("Carpenter"), url=FIRST)

@@ -159,7 +159,7 @@ const pair = (() => {
     const [own, other] = one.ownWords;
     const words = (label, text) => (text ? [ui.el("dt", null, label), ui.el("dd", { dir: "auto" }, ui.shown(text))] : "");
     return ui.el("div", { class: "card siblings" },
-      ui.el("p", null, tr("Siblings: two pages of one site with nearly the same text. They differ by {what}.", { what: ui.shown(told(one.siblings)) })),
+      ui.el("p", null, tr("Siblings: two pages with nearly the same text, about different things. They differ by {what}.", { what: ui.shown(told(one.siblings)) })),
       ui.el("dl", { class: "small" }, words(tr("Only in the earlier title"), other), words(tr("Only in this title"), own)));
   };
 
