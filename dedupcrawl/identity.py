@@ -77,6 +77,7 @@ MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
 MAX_COUNTED = 6000  #: bytes of a text that is not about its name, whose sentences are counted; else it must be brief
 MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
+MAX_SIGNED = 2000  #: characters of a text about its name, whose lines are signed: a form, rather than an article
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
 #: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
 #: without spaces counts as a third of one.
@@ -127,6 +128,9 @@ def name_tokens(text: str) -> list[str]:
     return tokens
 
 
+_CONTINUING = bytes(range(0x80, 0xC0))  #: all bytes of a character but its first one
+
+
 def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = False) -> bytes:
     """Return the identity of a page: the signature of its layout, and the sketch of its names and values.
 
@@ -155,7 +159,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         is_about = is_about_its_name(names)
     stated, lines = (b"", b"") if is_about else other_text(page)
     is_brief, is_counted = len(text) < MAX_BRIEF, len(text) < _most_counted(state, title, is_about=is_about)
-    is_signed = is_about and len(text) < MAX_COUNTED
+    is_signed = is_about and len(text) < MAX_COUNTED and len(text.translate(None, _CONTINUING)) < MAX_SIGNED
     text = with_ascii_digits(text)
     said = with_ascii_digits(_said_lines(page, state, fold_chinese=fold_chinese)) if is_counted or is_signed else b""
     counts = sketcher.signature(said) if is_signed else b""

@@ -114,7 +114,8 @@ def why_different(new: bytes, old: bytes) -> str:
     """Return why two pages of different sites are not copies of each other; "" if they may be.
 
     Reprints have other titles, other facts beside the text, and lines more or less. Their numbers are the same: it is
-    another page if each text has many numbers that the other lacks, or, in a brief text, any.
+    another page if both texts are brief, and each has a number that the other lacks. A longer text may be read with
+    numbers of the site.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`.
@@ -123,8 +124,8 @@ def why_different(new: bytes, old: bytes) -> str:
     mine, other = _unpack(new), _unpack(old)
     if mine is None or other is None:
         return ""
-    differ = _any_differs if mine.is_brief and other.is_brief else _many_differ
-    return VALUES if differ(mine.inner, other.inner) else ""
+    is_brief = mine.is_brief and other.is_brief
+    return VALUES if is_brief and _any_differs(mine.inner, other.inner) else ""
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:

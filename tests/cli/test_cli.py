@@ -41,7 +41,11 @@ def html(text: str, title: str = "News") -> str:
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
-    texts = {"first": ENGLISH, "copy": ENGLISH.replace("Nobody was hurt", "No one was hurt"), "other": OTHER_ENGLISH}
+    texts = {
+        "first": ENGLISH,
+        "copy": ENGLISH.replace("Nobody was hurt", "No one was hurt") + " It is closed.",
+        "other": OTHER_ENGLISH,
+    }
     for name, text in texts.items():
         (tmp_path / f"{name}.html").write_text(html(text, " ".join(text.split()[:8])), encoding="utf-8")
     return {name: str(tmp_path / f"{name}.html") for name in texts}

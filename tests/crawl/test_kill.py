@@ -117,7 +117,7 @@ BATCHES = {
 
 @pytest.mark.parametrize(
     ("settings", "unsettled"),
-    [(WRITING, AT_ONCE), (BATCHES, 3 * BATCH + AT_ONCE)],  # a full file is committed while the next ones are written
+    [(WRITING, 2 * AT_ONCE), (BATCHES, 3 * BATCH + AT_ONCE)],  # what is committed, and what is written meanwhile
     ids=["item_scraped", "feed_slot_closed"],
 )
 def test_kills_lose_nothing_and_repeat_only_what_was_in_flight(

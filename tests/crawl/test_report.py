@@ -63,7 +63,7 @@ def agree(folder: Path, *crawls: Crawled, name: str = "report") -> dict[str, Any
 
 def mixed(site: Site) -> list[str]:
     """Pages of every kind."""
-    changed = text(2).replace("harbour", "haven", 3)
+    changed = text(2).replace("harbour", "haven", 3) + "\nThe haven froze over."
     name = " ".join(text(2).split()[-9:]).rstrip(".")
     return [
         site.put("/a/1", plain("Ice", text(1))),
