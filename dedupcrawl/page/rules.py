@@ -121,6 +121,12 @@ _credits = re.compile(
     r"|本报(?:记者|实习生|通讯员)|第\d+页\s*[/／共])"
 ).match
 _is_url = re.compile(r"https?://\S+\Z").match
+#: How a view for printers names its page, before the URL.
+_printed_from = re.compile(
+    _FRONT + r"(?:printed (?:from|by|at|on)|(?:aus)?gedruckt|imprim[ée]|impress?[oa]|stampat[oa]|(?:рас|на)печатано"
+    r"|роздруковано|wydrukowano|afgedrukt|udskrevet|utskrive[nt]|tulostettu|打印自|列印自|印刷元|인쇄)\b",
+    re.IGNORECASE,
+).match
 _digit = re.compile(r"\d").search
 #: A time of editing, or a number of readers: beside the counted word only.
 _stamp = re.compile(
@@ -266,11 +272,15 @@ def is_stamp(text: str, length: int) -> bool:
 
     >>> [is_stamp(text, 40) for text in ("Updated 3 May, 12:31.", "阅读 3051　评论 12", "12 of 40 people came")]
     [True, True, False]
+    >>> is_stamp("Распечатано с https://example.org/a", 50)
+    True
     """
     if length > MAX_STAMP_BYTES:
         return False
     # The search for a digit is ten times as fast, and most texts have none.
-    return (_digit(text) is not None and _stamp(text) is not None) or _is_url(text) is not None
+    if _digit(text) is not None and _stamp(text) is not None:
+        return True
+    return ("://" in text or "www." in text) and (_is_url(text) is not None or _printed_from(text) is not None)
 
 
 def is_byline(text: str, length: int) -> bool:

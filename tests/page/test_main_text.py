@@ -163,6 +163,31 @@ def test_short_blocks_at_the_edges_go() -> None:
 # -- what stays -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("Printed from", "Распечатано с", "Ausgedruckt von", "Gedruckt am 3. Mai 2026 von", "Impreso desde"),
+        *("Imprimé le 3 mai 2026 :", "Stampato da", "Wydrukowano ze strony", "打印自：", "印刷元："),
+    ],
+)
+def test_the_line_of_a_print_view_goes(words: str) -> None:
+    line = f"{words} https://daily.example/news/2026/05/03/the-flood-at-the-old-bridge.html"
+    page = read_page(f"<body><h1>The flood</h1><p>{PARAGRAPH}</p><p>{SECOND}</p><hr><small>{line}</small></body>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Imprimerie Duval, the old press, has its archive of the flood at www.duval.example.",
+        "Impressed as they were, the masons wrote of the flood at www.duval.example.",
+    ],
+)
+def test_a_line_about_printing_stays(sentence: str) -> None:
+    page = read_page(f"<body><h1>The flood</h1><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{sentence}</p></body>")
+    assert sentence in page.text
+
+
 def test_short_blocks_inside_stay() -> None:
     page = read_page(article(f"<h2>At noon</h2><p>It fell.</p><p>{THIRD}</p>"))
     assert page.text == f"{PARAGRAPH}\n{SECOND}\nAt noon\nIt fell.\n{THIRD}"
