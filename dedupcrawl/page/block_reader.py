@@ -29,7 +29,7 @@ from dedupcrawl.page.rules import (
     is_byline,
     is_stamp,
 )
-from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
+from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks, note_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
 from dedupcrawl.page.structure import HEADINGS
 from dedupcrawl.utils.time_limit import check_time
@@ -84,7 +84,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     chosen = corrected_blocks(tree, reasons, kept, unread)
     in_sentences = kept
     if chosen is not None:
-        leave_out_tail(tree.blocks, chosen)
+        trim_choice(tree.blocks, chosen)
         reasons = _corrected_reasons(reasons, chosen)
         unread = unread_bytes(tree.blocks, reasons)
         kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
@@ -116,13 +116,19 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     )
 
 
-def leave_out_tail(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
-    """Take what belongs to the site off the end of a chosen text: URLs, legal notices, and headlines of other pages.
+def trim_choice(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
+    """Take what belongs to the site off a chosen text: notes on publication, and what stands at its end.
+
+    At the end these are URLs, legal notices and headlines of other pages.
 
     The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences. A list
     of links of which the model leaves out the rest is left out as a whole.
     """
     kept = [place for place, keep in enumerate(chosen) if keep]
+    notes = note_blocks(blocks, kept)
+    for place in notes:
+        chosen[place] = False
+    kept = [place for place in kept if place not in notes]
     tail = len(kept)
     while tail and _is_signature(blocks[kept[tail - 1]]):
         tail -= 1

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.page import compiled, structure
 from dedupcrawl.page.consent import notice_blocks
 from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.publication import MAX_NOTE_BYTES, MAX_NOTED_BYTES, is_publication_note, may_hold_note
 from dedupcrawl.page.rules import (
     CAPTION_ENDS,
     COMMENTS,
@@ -81,6 +82,7 @@ MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too
 EDGE_COST = -40.0  #: lower limit of the score of a block at an edge
 FRAME_BLOCKS = 4  #: number of blocks at either end that may be credits and notices
 FRAME_SHARE = 0.33  #: a frame with a larger share of the text is a part of it
+NOTES_SHARE = 0.5  #: notes on publication with a larger share are what the page is about
 
 FACT = "dd"  #: beside the posts of a discussion such a block is a figure of their author
 
@@ -440,13 +442,27 @@ def best_range(scores: list[float]) -> tuple[int, int]:
 
 def frame_blocks(blocks: list[RawBlock], kept: list[int]) -> set[int]:
     """Return the places of credits, captions and notices; none if they are too large a share of the text."""
-    near = {*kept[:FRAME_BLOCKS], *kept[-FRAME_BLOCKS:]}
+    notes = note_blocks(blocks, kept)
+    rest = [at for at in kept if at not in notes] if notes else kept
+    near = {*rest[:FRAME_BLOCKS], *rest[-FRAME_BLOCKS:]}
     found = {at for at in near if is_byline(*blocks[at][:2]) or is_consent_notice(*blocks[at][:2])}
     # The cheap tests first: they avoid most calls of is_caption.
-    ends = [at for at in kept if blocks[at][1] <= MAX_CAPTION_BYTES and blocks[at][0].endswith(CAPTION_ENDS)]
+    ends = [at for at in rest if blocks[at][1] <= MAX_CAPTION_BYTES and blocks[at][0].endswith(CAPTION_ENDS)]
     found.update([at for at in ends if is_caption(*blocks[at][:2])])
-    frame, text = (sum([blocks[at][1] for at in places]) for places in (found, kept))
-    return set() if frame > FRAME_SHARE * text else found
+    frame, text = (sum([blocks[at][1] for at in places]) for places in (found, rest))
+    return notes if frame > FRAME_SHARE * text else notes | found
+
+
+def note_blocks(blocks: Sequence[RawBlock], kept: list[int]) -> set[int]:
+    """Return the places of notes on publication at either end of a text; none if they are most of it, or it is long."""
+    size = sum([blocks[at][1] for at in kept])
+    if size > MAX_NOTED_BYTES:
+        return set()
+    near = [at for at in {*kept[:FRAME_BLOCKS], *kept[-FRAME_BLOCKS:]} if blocks[at][1] <= MAX_NOTE_BYTES]
+    if not may_hold_note([blocks[at][0] for at in near], sum([blocks[at][1] for at in near])):
+        return set()
+    notes = {at for at in near if is_publication_note(blocks[at][0])}
+    return notes if sum([blocks[at][1] for at in notes]) <= NOTES_SHARE * size else set()
 
 
 def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:

@@ -55,7 +55,7 @@ from dedupcrawl.page.block_model import (
     promised_gain,
     unread_bytes,
 )
-from dedupcrawl.page.block_reader import MIN_MAIN_TEXT, classify, leave_out_tail, read_blocks
+from dedupcrawl.page.block_reader import MIN_MAIN_TEXT, classify, read_blocks, trim_choice
 from dedupcrawl.page.blocks import byte_length
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.embedded_data import embedded_text
@@ -144,7 +144,7 @@ class Sample:
         chances = np.where(self.features.excluded, 0.0, chances)
         keep = best_choice(chances, self.features.lengths)
         chosen: list[bool] = keep.tolist()
-        leave_out_tail(self.blocks, chosen)
+        trim_choice(self.blocks, chosen)
         self.by_model = self.overlap(chosen)
         self.gate = gate_features(self.features, chances, keep)
         self.estimate = promised_gain(self.features, chances, keep)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedupcrawl import Deduplicator
 from dedupcrawl.page import Kind, Page, read_page
 from dedupcrawl.page.block_model import MODEL_FILE, Trees, best_choice, expected_f1, load_model
-from dedupcrawl.page.block_reader import leave_out_tail
+from dedupcrawl.page.block_reader import trim_choice
 from dedupcrawl.page.consent import is_consent_text
 from dedupcrawl.page.document import parse
 from dedupcrawl.page.embedded_data import embedded_text
@@ -269,7 +269,7 @@ def ending(*blocks: tuple[str, str], told: int = 2, left_out: int = 0) -> list[b
     rows = [(LINE, "p")] * told + [(text, tag) for tag, text in blocks]
     raw = [(text, len(text.encode()), len(text.encode()) * (tag == "li"), 0, 0, tag, 0) for text, tag in rows]
     chosen = [True] * (len(raw) - left_out) + [False] * left_out
-    leave_out_tail(raw, chosen)
+    trim_choice(raw, chosen)
     return chosen[told:]
 
 
