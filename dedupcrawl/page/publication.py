@@ -18,16 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 MAX_NOTE_BYTES = 600  #: a longer block is an article about publishing
-MAX_NOTED_BYTES = 4000  #: beside a longer text a note is too short to matter
+MAX_NOTED_BYTES = 3000  #: beside a longer text a note is too short to matter
 HAN_BYTES = 2  #: bytes a character of a text in Chinese, at the least
 
-#: What names the text itself, or its site. With some words behind it, it begins an abstract.
-_names_text = re.compile(
-    r"(?<!^in )\b(?:this|the above|the following) (?:article|story|piece|post|essay|column|report|material|content"
-    r"|document|page|text|(?:press |public )?release|interview|transcript|item|site)s?\b"
+#: What names the text itself, or its site. With some words before or behind it, it begins an abstract.
+_names_in_english = re.compile(
+    r"(?:(?:this|the above|the following) (?:article|story|piece|post|essay|column|report|material|content"
+    r"|document|page|text|press release|public release|release|interview|transcript|item|site)s?\b"
     r"(?! (?:argues|describes|discusses|examines|explores|shows))"
-    r"|\bour (?:app|articles|blog|channel|editors|journalism|newsletters?|newsroom|readers|site|staff|stories)\b"
-    r"|本文(?!介|提出|的|从|從|以|旨|研究|[讨討探]|分析|[证證]明|[设設]|[综綜]|[认認])|[该該此]文|本篇|本稿|本[条條欄栏版]|文中|原文"
+    r"|our (?:app|articles|blog|channel|editors|journalism|newsletters?|newsroom|readers|site|staff|stories)\b)"
+).search
+_names_in_chinese = re.compile(
+    r"本文(?!介|提出|的|从|從|以|旨|研究|[讨討探]|分析|[证證]明|[设設]|[综綜]|[认認])|[该該此]文|本篇|本稿|本[条條欄栏版]|文中|原文"
     r"|小[编編]|(?:以上|上述)(?:内容|內容|就是|文章)|本[网網站报報号號](?!记者|記者|讯|訊)|本平台|登[载載]此"
 ).search
 
@@ -38,8 +40,16 @@ def _words(text: str) -> tuple[str, ...]:
 
 #: What is said of the text then.
 _ENGLISH_WORDS = (
-    *("originally ", "previously ", "first published", "first appeared", "first posted", "first ran", " views"),
-    *("purposes only", "sign up", "follow us", "provided courtesy"),
+    *("originally published", "previously published", "first published", "first appeared", "first posted", "first ran"),
+    *(
+        "originally appeared",
+        "originally posted",
+        "purposes only",
+        "sign up",
+        "follow us",
+        "provided courtesy",
+        " views ",
+    ),
     *_words(
         "republish reprint syndicat permission licence license opinion advice translated misstated corrected affiliate"
     ),
@@ -54,38 +64,42 @@ _CHINESE_WORDS = (
 
 
 def _formulas(table: dict[str, str]) -> tuple[tuple[str, Callable[[str], object]], ...]:
-    """Compile formulas; a formula can only be found where its key is, which is much faster to look for."""
-    return tuple((key, re.compile(pattern).search) for key, pattern in table.items())
+    """Compile formulas of notes that need no name of the text. The key has the parts of which each has one, by "/"."""
+    return tuple((key, re.compile(pattern).search) for keys, pattern in table.items() for key in keys.split("/"))
 
 
-#: Formulas of notes that need no name of the text, in lower case.
+#: In lower case. The parts are much faster to look for than the formulas.
 _ENGLISH_FORMULAS = _formulas(
     {
         "©": r"^\W*©\W*(?:copyright )?(?:19|20)\d\d\b",
         "copyright ": r"^\W*copyright\W+(?:\(c\)|©)?\W*(?:19|20)\d\d\b",
-        "originally ": r"^\W*originally (?:published|appeared|posted)\b",
-        "first ": r"^\W*first (?:published|appeared|posted) (?:on|in|by|at)\b",
-        "read the ": r"\bread the (?:original|full) (?:article|story|post)\b",
-        " expressed ": r"\b(?:views|opinions)\b[^.]{0,30} expressed (?:here|in this|are)\b",
+        "originally /first published/first appeared/first posted": (
+            r"^\W*(?:originally|first) (?:published|appeared|posted) (?:on|in|by|at)\b"
+        ),
+        "read the original/read the full": r"\bread the (?:original|full) (?:article|story|post)\b",
+        "s expressed ": r"\b(?:views|opinions)\b[^.]{0,30} expressed (?:here|in this|are)\b",
         " not necessarily ": r"\bdo(?:es)? not necessarily (?:reflect|represent)",
-        "e edited ": r"\b(?:may|can) be edited (?:by|for)\b",
-        "n edited ": r"\bbeen edited (?:by|for)\b",
-        "cross": r"\bcross-?posted\b",
-        " position": r"\bno positions? in any\b",
-        "d by ": r"\b(?:distributed|provided) by\b[^.]{0,60}\b(?:agency|newswire|news service|llc)\b",
+        "be edited /been edited ": r"\b(?:may be|can be|been) edited (?:by|for)\b",
+        "crosspost/cross-post": r"\bcross-?posted\b",
+        "positions in any/position in any": r"\bno positions? in any\b",
+        "agency/newswire/news service/llc": (
+            r"\b(?:distributed|provided) by\b[^.]{0,60}\b(?:agency|newswire|news service|llc)\b"
+        ),
         "reporting by ": r"^\W*(?:additional )?reporting by ",
         "affiliate links": r"\baffiliate links\b",
         "earn a commission": r"\bearn a commission\b",
-        " advice": r"\b(?:financial|investment|medical|legal) advice[.,)]",
+        "l advice/t advice": r"\b(?:financial|investment|medical|legal) advice[.,)]",
         " purposes only": r"\b(?:general|informational?) purposes only\b",
-        "follow ": r"\bfollow (?:us|[\w ]{2,30}) on (?:facebook|instagram|linkedin|twitter|x|tiktok)\b",
+        "on facebook/on instagram/on linkedin/on tiktok/on twitter/on x": (
+            r"\bfollow (?:us|[\w ]{2,30}) on (?:facebook|instagram|linkedin|tiktok|twitter|x)\b"
+        ),
         "subscribe": r"\bsubscribe to our\b|\bunsubscribe at any\b",
         "sign up ": r"\bsign up (?:(?:for|to) our|to receive)\b",
         "join our": r"\bjoin our (?:channel|newsletter|telegram|whatsapp|mailing)\b",
         "get all the latest": r"\bget all the latest\b",
         "click here to": r"\bclick here to\b",
-        " app": r"\b(?:download|get) (?:the|our) [\w ]{0,20}app\b",
-        " this ": r"\b(?:enjoyed|liked?) (?:reading )?this (?:article|piece|post|story)\b",
+        "download ": r"\bdownload (?:the|our) [\w ]{0,20}app\b",
+        "enjoyed /like this/liked this": r"\b(?:enjoyed|liked?) (?:reading )?this (?:article|piece|post|story)\b",
         "creative commons": r"\bunder an? creative commons\b",
         " permission": r"\b(?:reprinted|republished|reproduced|used) (?:here )?(?:with|by) (?:kind )?permission\b",
         "repost this": r"\brepost this\b",
@@ -94,55 +108,60 @@ _ENGLISH_FORMULAS = _formulas(
 )
 _CHINESE_FORMULAS = _formulas(
     {
-        "凡": r"凡(?:本[网網站报報]|注明)",
-        "如": r"如(?:有|涉及?|若)?.{0,8}[侵版][权權].{0,20}(?:[删刪]除|[联聯][系繫]|告知|[处處]理)",
-        "所有": r"版[权權]所有\W*(?:未|不得|$|[转轉]|[翻违違])",
-        "不得": r"不得[转轉][载載]|未[经經].{0,16}不得",
-        "勿": r"未[经經].{0,16}[请請]勿",
-        "谢绝": r"谢绝转载",
-        "责": r"(?:免责|责任)(?:声明|说明)[:：】〕）\s]|责任?编辑?[:：]",
-        "責": r"免責(?:聲明|說明)[:：】〕）\s]|責任?編輯?[:：]",
-        "版": r"版[权權](?:声明|说明|聲明|說明)[:：】〕）\s]",
+        "侵权/侵權/版权/版權": r"如(?:有|涉及?|若)?.{0,8}[侵版][权權].{0,20}(?:[删刪]除|[联聯][系繫]|告知|[处處]理)",
+        "权所有/權所有": r"版[权權]所有\W*(?:未|不得|$|[转轉]|[翻违違])",
+        "凡本/凡注明": r"凡(?:本[网網站报報]|注明)",
+        "不得转载/不得轉載/谢绝转载": r"不得[转轉][载載]|谢绝转载",
+        "未经/未經": r"未[经經].{0,16}(?:不得|[请請]勿)",
+        "声明/说明/聲明/說明": r"(?:免[责責]|责任|版[权權])(?:声明|说明|聲明|說明)[:：】〕）\s]",
+        "责编/责任编/責編/責任編": r"[责責]任?[编編][辑輯]?[:：]",
         "转载": r"转载(?:请|须|时|已)",
         "轉載": r"轉載(?:請|須|時|已)",
-        "更多信息": r"[传播][递播]更多信息",
-        "迎": r"[欢歡]迎[关關]注",
-        "注": r"[请請]?(?:点击|長按|长按)?.{0,4}[关關]注(?:我[们們]|本)|请[关關]注",
-        "维码": r"(?:[长長]按|扫).{0,10}二维码",
-        "扫": r"扫(?:一扫|码)",
-        "掃": r"掃(?:一掃|碼)",
-        "尽在": r"尽在.{0,12}(?:app|客户端|公众号)",
-        "盡在": r"盡在.{0,12}(?:app|客戶端)",
-        "下": r"下[载載].{0,10}(?:app|客[户戶]端)|(?:app|客[户戶]端).{0,6}下[载載]",
-        "查看": r"打[开開].{0,12}查看",
-        "加入": r"加入.{0,12}好友",
-        "篇": r"喜[欢歡][这這]篇",
-        "朋友圈": r"朋友圈",
-        "建议": r"不构成.{0,10}建议",
-        "建議": r"不構成.{0,10}建議",
-        "谨慎": r"有风险.{0,8}谨慎",
-        "謹慎": r"有風險.{0,8}謹慎",
-        "料": r"[报報爆]料[热熱邮郵]",
-        "线索": r"新闻线索",
-        "線索": r"新聞線索",
+        "递更多信息/播更多信息": r"[传播][递播]更多信息",
+        "关注/關注": r"[欢歡]迎[关關]注|请[关關]注|[关關]注(?:我[们們]|本)",
+        "二维码": r"(?:[长長]按|扫).{0,10}二维码",
+        "扫一扫/扫码/掃一掃/掃碼": r"扫(?:一扫|码)|掃(?:一掃|碼)",
+        "app/客户端/客戶端/公众号": (
+            r"[尽盡]在.{0,12}(?:app|客[户戶]端|公众号)|下[载載].{0,10}(?:app|客[户戶]端)|(?:app|客[户戶]端).{0,6}下[载載]"
+        ),
+        "打开/打開": r"打[开開].{0,12}查看",
+        "好友": r"加入.{0,12}好友",
+        "喜欢这篇/喜歡這篇": r"喜[欢歡][这這]篇",
+        "朋友圈": r"分享.{0,6}朋友圈",
+        "不构成/不構成": r"不[构構]成.{0,10}建[议議]",
+        "谨慎/謹慎": r"有[风風][险險].{0,8}[谨謹]慎",
+        "报料/報料/爆料": r"[报報爆]料[热熱邮郵]",
+        "新闻线索/新聞線索": r"新[闻聞][线線]索",
     }
 )
-_ENGLISH_KEYS = (*_ENGLISH_WORDS, *(key for key, _ in _ENGLISH_FORMULAS))
-_CHINESE_KEYS = (*_CHINESE_WORDS, *(key for key, _ in _CHINESE_FORMULAS))
 
 
-def is_publication_note(text: str) -> bool:
-    """Return whether a block is about the publication of the text beside it, and not about its subject.
+def _shortest(keys: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys that contain no other one."""
+    return tuple(dict.fromkeys(key for key in keys if not any(other != key and other in key for other in keys)))
+
+
+_ENGLISH_KEYS = _shortest([*_ENGLISH_WORDS, *(key for key, _ in _ENGLISH_FORMULAS)])
+_CHINESE_KEYS = _shortest([*_CHINESE_WORDS, *(key for key, _ in _CHINESE_FORMULAS)])
+
+
+def is_publication_note(text: str, length: int) -> bool:
+    """Return whether a block of ``length`` bytes is about the publication of the text beside it, not about its subject.
 
     >>> notes = "This story first appeared in the Gazette.", "声明：本文转载自清河日报，如有侵权请联系删除。"
-    >>> [is_publication_note(text) for text in (*notes, "The story first appeared in 1840.", "他声明没有侵权。")]
-    [True, True, False, False]
+    >>> [is_publication_note(text, len(text.encode())) for text in (*notes, "The story first appeared in 1840.")]
+    [True, True, False]
     """
     folded = text.lower()
     found = folded.__contains__
-    if any(search(folded) for key, search in (*_ENGLISH_FORMULAS, *_CHINESE_FORMULAS) if found(key)):
+    chinese = length > HAN_BYTES * len(text)
+    formulas, words = (_CHINESE_FORMULAS, _CHINESE_WORDS) if chinese else (_ENGLISH_FORMULAS, _ENGLISH_WORDS)
+    if any(search(folded) for key, search in formulas if found(key)):
         return True
-    return any(map(found, (*_ENGLISH_WORDS, *_CHINESE_WORDS))) and _names_text(folded) is not None
+    if not any(map(found, words)):
+        return False
+    named = (_names_in_chinese if chinese else _names_in_english)(folded)
+    return named is not None and folded[: named.start()] != "in "
 
 
 def may_hold_note(texts: Sequence[str], size: int) -> bool:
@@ -153,5 +172,4 @@ def may_hold_note(texts: Sequence[str], size: int) -> bool:
         size: bytes of all of them in UTF-8, which shows the script.
     """
     together = "\n".join(texts).lower()
-    keys = _CHINESE_KEYS if size > HAN_BYTES * len(together) else _ENGLISH_KEYS
-    return any(map(together.__contains__, keys))
+    return any(map(together.__contains__, _CHINESE_KEYS if size > HAN_BYTES * len(together) else _ENGLISH_KEYS))

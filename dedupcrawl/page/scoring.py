@@ -82,6 +82,7 @@ MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too
 EDGE_COST = -40.0  #: lower limit of the score of a block at an edge
 FRAME_BLOCKS = 4  #: number of blocks at either end that may be credits and notices
 FRAME_SHARE = 0.33  #: a frame with a larger share of the text is a part of it
+NOTES_BEFORE = 2  #: number of blocks at the beginning that may be notes on publication
 NOTES_SHARE = 0.5  #: notes on publication with a larger share are what the page is about
 
 FACT = "dd"  #: beside the posts of a discussion such a block is a figure of their author
@@ -458,10 +459,11 @@ def note_blocks(blocks: Sequence[RawBlock], kept: list[int]) -> set[int]:
     size = sum([blocks[at][1] for at in kept])
     if size > MAX_NOTED_BYTES:
         return set()
-    near = [at for at in {*kept[:FRAME_BLOCKS], *kept[-FRAME_BLOCKS:]} if blocks[at][1] <= MAX_NOTE_BYTES]
+    ends = {*kept[:NOTES_BEFORE], *kept[-FRAME_BLOCKS:]}
+    near = [at for at in ends if blocks[at][1] <= MAX_NOTE_BYTES]
     if not may_hold_note([blocks[at][0] for at in near], sum([blocks[at][1] for at in near])):
         return set()
-    notes = {at for at in near if is_publication_note(blocks[at][0])}
+    notes = {at for at in near if is_publication_note(*blocks[at][:2])}
     return notes if sum([blocks[at][1] for at in notes]) <= NOTES_SHARE * size else set()
 
 

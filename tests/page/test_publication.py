@@ -62,7 +62,7 @@ def test_a_note_on_either_side_of_a_text_goes(note: str) -> None:
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_statement_about_publishing_stays(statement: str) -> None:
     assert statement in read_page(page(PARAGRAPH, SECOND, statement)).text
-    assert not is_publication_note(statement)
+    assert not is_publication_note(statement, len(statement.encode()))
 
 
 def test_notes_inside_a_text_stay() -> None:
