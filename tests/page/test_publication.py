@@ -65,6 +65,13 @@ def test_a_statement_about_publishing_stays(statement: str) -> None:
     assert not is_publication_note(statement, len(statement.encode()))
 
 
+@pytest.mark.parametrize(
+    "ending", ["（责任编辑：王小明）", "<br>责任编辑：王小明", "<br>转载请注明来源。", " Follow us on Twitter."]
+)
+def test_a_paragraph_that_ends_with_a_note_stays(ending: str) -> None:
+    assert CHINESE_TWO in read_page(page(CHINESE, CHINESE_TWO + ending)).text
+
+
 def test_notes_inside_a_text_stay() -> None:
     paragraphs = [f"{PARAGRAPH[:90]} {n}." for n in range(5)]
     assert ENGLISH_NOTES[0] in read_page(page(*paragraphs, ENGLISH_NOTES[0], *paragraphs[::-1])).text
