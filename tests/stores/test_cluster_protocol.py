@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from redis.exceptions import NoScriptError
 
 from dedupcrawl.stores.redis.namespace import KeyNames
-from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, ShardLayout, ids_in, packed_time, scripts
+from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, ShardLayout, packed_time, scripts
 from tests.stores.cluster_model import (
     COMMITTED,
     GONE,
@@ -163,10 +163,11 @@ class Scripts:
 
     key = b"\0\0key!"
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, pages: int = 0, pieces: int = 0) -> None:
         self.client = client
-        self.layout = ShardLayout(KeyNames("news"), "")
-        self.value = self.layout.codec.pack(record("http://a/1", 1), 1, 1)
+        self.layout = ShardLayout(KeyNames("news"), "", pages)
+        self.value = self.layout.codec.pack(record(f"http://a/{'x' * 90}", 1), 1, 1)
+        self.pieces = pieces
 
     def send(self, command: Command) -> Any:
         try:
@@ -176,7 +177,7 @@ class Scripts:
             return self.client.execute_command(*command.words)
 
     def command(self, name: str, number: int, rest: list[Any], owner: int) -> Command:
-        layout, id, now = self.layout, id_of(number), 5
+        layout, id, now = self.layout, self.id_of(number), 5
         return {
             "file": lambda: layout.file(id, self.value, token_of(rest[0]) + OPENED, self.key),
             "put": lambda: layout.place(self.key, id),
@@ -186,8 +187,8 @@ class Scripts:
             "fetch": lambda: layout.fetch(id, now),
             "look": lambda: layout.look(id),
             "claim": lambda: layout.claim(id),
-            "wound": lambda: layout.wound(id, id_of(rest[0]), now),
-            "settle": lambda: layout.settle(id, token_of(owner) + OPENED, id_of(rest[0]), b"", commit=False),
+            "wound": lambda: layout.wound(id, self.id_of(rest[0]), now),
+            "settle": lambda: layout.settle(id, token_of(owner) + OPENED, self.id_of(rest[0]), b"", commit=False),
             "commit": lambda: layout.commit(id),
             "adopt": lambda: layout.adopt(id, token_of(owner), token_of(rest[0])),
             "bury": lambda: layout.bury(id, token_of(rest[0]), now, pending=rest[1] == PENDING),
@@ -200,11 +201,11 @@ class Scripts:
         said = self.send(self.command(name, number, rest, owner))
         match name:
             case "file":
-                return None if said is None else numbers_in(said) | {number}
+                return None if said is None else self.numbers_in(said) | {number}
             case "read":
-                return numbers_in(said or b"")
+                return self.numbers_in(said or b"")
             case "join":
-                return numbers_in(said) | {number}
+                return self.numbers_in(said) | {number}
             case "fetch" | "look":
                 found = Found(*said)
                 state = GONE if found.state == b"X" else found.state.decode()
@@ -214,16 +215,14 @@ class Scripts:
             case "wound":
                 return GONE if said == b"X" else said.decode()
             case "settle":
-                return {b"X": GONE, b"c": OPEN}.get(said) or tuple(sorted(numbers_in(said)))
+                return {b"X": GONE, b"c": OPEN}.get(said) or tuple(sorted(self.numbers_in(said)))
         return None
 
+    def id_of(self, number: int) -> bytes:
+        return bytes((0, self.pieces << 4, *bytes(self.layout.id_bytes - 3), number))
 
-def id_of(number: int) -> bytes:
-    return bytes((0, 0, 0, 0, 1, number))
-
-
-def numbers_in(packed: bytes) -> frozenset[int]:
-    return frozenset(id[-1] for id in ids_in(packed))
+    def numbers_in(self, packed: bytes) -> frozenset[int]:
+        return frozenset(id[-1] for id in self.layout.ids_in(packed))
 
 
 def token_of(owner: int) -> bytes:
@@ -231,13 +230,15 @@ def token_of(owner: int) -> bytes:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(commands=st.lists(COMMANDS, max_size=40))
-def test_the_scripts_do_what_the_model_says(server: Server, commands: list[tuple[Any, ...]]) -> None:
+@given(commands=st.lists(COMMANDS, max_size=40), pages=st.sampled_from([0, 30_000, 10**7]), pieces=st.integers(0, 3))
+def test_the_scripts_do_what_the_model_says(
+    server: Server, commands: list[tuple[Any, ...]], pages: int, pieces: int
+) -> None:
     """Each command has the same reply on a real server, and leaves the same state."""
     shard = Shard()
     with server.client() as client:
         client.flushall()
-        real = Scripts(client)
+        real = Scripts(client, pages, pieces)
         for command in commands:
             owner = dict(shard.homes).get(command[1], Stage()).owner
             shard, said = execute(Rules(), shard, command)

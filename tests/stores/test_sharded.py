@@ -21,7 +21,7 @@ from dedupcrawl.filing import RecordJudge
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState, JudgedOffer, Judgement, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address
-from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, short_id
+from dedupcrawl.stores.redis.sharded.layout import TAGS, Command
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
@@ -91,7 +91,7 @@ class Walker:
 def _filing(store: ShardedStore, id: int, page: Record) -> Any:
     from dedupcrawl.stores.redis.sharded.protocol import Filing
 
-    return Filing(short_id(id), id >> 48, page, store._protocol.token, set(page.keys))
+    return Filing(store._layout.short_id(id), id >> 48, page, store._protocol.token, set(page.keys))
 
 
 def walk(walkers: list[Walker], random: Random) -> None:
@@ -231,8 +231,8 @@ def test_expired_records_are_removed_as_pages_are_offered(
 def test_a_damaged_record_stops_no_maintenance(nodes: Cluster) -> None:
     with sharded(nodes.url) as store:
         ids = [file(store, f"http://a/{n}", n) for n in range(20)]
-        home = store._layout._home(short_id(ids[3]))
-        store._wire.ask([Command(home.slot, (b"HSET", home.records, short_id(ids[3])[1:], b"junk of another program"))])
+        slot, records, _, field = store._layout.record_place(store._layout.short_id(ids[3]))
+        store._wire.ask([Command(slot, (b"HSET", records, field, b"junk of another program"))])
         errors: list[DamageError] = []
         assert len(list(store.records(errors.append))) == 19
         assert "is damaged" in str(errors[0])

@@ -15,7 +15,7 @@ from dedupcrawl import Deduplicator, Status
 from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores.base import ClaimState, JudgedOffer, Record
 from dedupcrawl.stores.redis.sharded import wire
-from dedupcrawl.stores.redis.sharded.layout import _DIGESTS, TAGS, Command, ShardLayout, short_id
+from dedupcrawl.stores.redis.sharded.layout import _DIGESTS, TAGS, Command, ShardLayout
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from tests.stores.factories import Clock, Opener
 from tests.stores.sharding import SameSketch, finished, is_waiting, keep, leftovers, run_together, sharded, story
@@ -195,7 +195,7 @@ def names_replicas(store: ShardedStore) -> bool:
 def apart(store: ShardedStore, page: Record, written: str) -> tuple[Record, Any] | None:
     """The page, and the node of its home or of one of its buckets, if these are on different nodes."""
     owners = store._wire.map.owners
-    home = owners[store._layout._home(store._layout.new_id(page.own_keys[0])).slot]
+    home = owners[store._layout._home(store._layout.new_id(page.own_keys[0], 100)).slot]
     others = [place for each in page.keys if (place := owners[store._layout._shelf(each)[0]]) != home]
     return (page, home if written == "home" else others[0]) if others else None
 
@@ -251,8 +251,9 @@ def claimed_and_lost(store: ShardedStore, page: Record, stage: bytes) -> int:
     """Claim a page, and let it be pending again, as after a failover to a replica that lacks the claim."""
     id = store.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id
     assert id is not None
-    home, wounds = store._layout._home(short_id(id)), b"" if stage == b"p" else short_id(id)
-    store._wire.ask([Command(home.slot, (b"HSET", home.stages, stage + short_id(id)[1:], wounds))])
+    short = store._layout.short_id(id)
+    slot, _, stages, field = store._layout.record_place(short)
+    store._wire.ask([Command(slot, (b"HSET", stages, stage + field, b"" if stage == b"p" else short))])
     return id
 
 
@@ -280,7 +281,7 @@ def test_what_a_failover_made_pending_can_be_committed(nodes: Cluster) -> None:
         ids = [claimed_and_lost(store, story(n, f"http://a/{n}"), stage) for n, stage in enumerate((b"p", b"w"))]
         assert store.commit(ids) == 2
         assert {each.state for each in store.records()} == {ClaimState.COMMITTED}
-        home = [store._layout._home(short_id(id)) for id in ids]
+        home = [store._layout._home(store._layout.short_id(id)) for id in ids]
         assert [store._wire.ask([Command(each.slot, (b"HLEN", each.stages))]) for each in home] == [[0], [0]]
         copies = [story(n, f"http://b/{n}") for n in range(2)]
         assert keep(store, copies, 2) == []

@@ -16,7 +16,8 @@ from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.namespace import KeyNames, format_of
 from dedupcrawl.stores.redis.sharded import wire
-from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout, compiled
+from dedupcrawl.stores.redis.sharded.layout import Command, Found, ShardLayout, compiled
+from dedupcrawl.stores.redis.sharded.scan import count_namespace, scanned
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
 from tests.stores.factories import key, record
@@ -54,23 +55,79 @@ def test_the_place_of_a_bucket_never_changes() -> None:
     command = layout.bucket(bytes.fromhex("ffe012345678"))
     field, shelf = divmod(0x2012345678, 122)
     assert command.words == (b"HGET", b"dedupcrawl:{news:3ff}:b%x" % shelf, field.to_bytes(4, "big")[1:])
-    layout.shelves = 1
+    layout.set_shelves(1)
     assert layout.bucket(bytes.fromhex("ffe012345678")).words[1:] == (
         b"dedupcrawl:{news:3ff}:b",
         bytes.fromhex("e012345678"),
     )
 
 
-@given(st.binary(min_size=6, max_size=6))
-def test_an_id_begins_with_the_tag_of_its_home(home: bytes) -> None:
-    layout = ShardLayout(KeyNames("news"), "")
-    ids = {layout.new_id(home) for _ in range(50)}
-    assert {(len(id), int.from_bytes(id, "big") >> 38) for id in ids} == {(6, int.from_bytes(home, "big") >> 38)}
-    assert len(ids) == 50
-    bits = [int.from_bytes(id, "big") & (1 << 38) - 1 for id in ids]
-    assert [any(each >> bit & 1 for each in bits) for bit in range(38)] == [True] * 38
-    assert [all(each >> bit & 1 for each in bits) for bit in range(38)] == [False] * 38
-    assert len({layout._home(layout.new_id(b"")).slot for _ in range(50)}) > 1
+@given(st.binary(min_size=6, max_size=6), st.sampled_from([(0, 28), (30_000, 20), (PAGES, 20), (10**7, 28)]))
+def test_an_id_begins_with_the_tag_of_its_home(home: bytes, plan: tuple[int, int]) -> None:
+    pages, random = plan
+    layout = ShardLayout(KeyNames("news"), "", pages)
+    ids = [int.from_bytes(layout.new_id(home, 500), "big") for _ in range(50)]
+    assert {id >> random for id in ids} == {int.from_bytes(home, "big") >> 38 << 2}
+    assert len({*ids}) > 45
+    assert [any(each >> bit & 1 for each in ids) for bit in range(random)] == [True] * random
+    assert [all(each >> bit & 1 for each in ids) for bit in range(random)] == [False] * random
+    assert len({layout._home(layout.new_id(b"", 500)).slot for _ in range(50)}) > 1
+
+
+@given(
+    st.binary(min_size=6, max_size=6),
+    st.sampled_from([(0, 0), (63, 1), (64, 2), (126, 2), (127, 3), (189, 3), (190, 0), (10**6, 0)]),
+    st.sampled_from([0, 30_000, PAGES, 10**9]),
+)
+def test_an_id_tells_where_the_record_lies(home: bytes, size: tuple[int, int], pages: int) -> None:
+    """Stored data depend on it: id, field of the first piece, those of the others."""
+    layout = ShardLayout(KeyNames("news"), "", pages)
+    id = layout.new_id(home, size[0])
+    number, pieces = layout.tag_of(home), size[1] if pages else 0
+    slot, hash, stages, field = layout.record_place(id)
+    assert field[0] >> 4 == pieces
+    assert layout.whole_id(number, field) == id
+    assert layout.record_keys(number, 0, 1)[0] + b"s" == stages[:-1] + b"rs"
+    assert hash in (layout.record_keys(number, 1, 10**6) if pieces else layout.record_keys(number, 0, 1))
+    names = [bytes([field[0] | n << 6]) + field[1:] for n in (*range(max(1, pieces)), 3)]
+    assert layout.peek(id) == Command(slot, (b"HMGET", hash, *names))
+
+
+@pytest.mark.parametrize("size", [1, 62, 63, 64, 126, 127, 189, 190, 191, 400])
+@pytest.mark.parametrize("pages", [0, 30_000])
+def test_a_record_is_read_as_it_was_filed_and_amended(nodes: Cluster, size: int, pages: int) -> None:
+    """Whatever its size, and even if it is another one later than its id says."""
+    with planned(nodes, pages) as store:
+        layout, ask = store._layout, store._wire.ask
+        for other in (0, 1, 100, 150, 1000):
+            id, value = layout.new_id(bytes(6), size), bytes(range(256))[:size] * (2 if size > 256 else 1)
+            assert ask([layout.file(id, value, b"a token.\1", b""), layout.fetch(id, 1)]) == [b"", [b"p", value, b"a token.\1"]]
+            assert layout.peeked(ask([layout.peek(id)])[0]) is None
+            amended = b"" if not other else b"x" * other
+            assert ask([layout.settle(id, b"a token.\1", b"*", amended, commit=True)]) == [b"c"]
+            assert layout.peeked(ask([layout.peek(id)])[0]) == Found(b"c", amended or value)
+            listed = [each for some in scanned(layout, ask, [0]) for each in some]
+            assert listed == [(id, Found(b"c", amended or value))]
+            assert count_namespace(layout, ask, lambda _: set()).pages == 1
+            assert ask([layout.remove(id, (amended or value)[:6])]) == [1]
+            assert [each for some in scanned(layout, ask, [0]) for each in some] == []
+
+
+def test_an_id_that_is_taken_is_refused_even_to_its_worker(nodes: Cluster) -> None:
+    """Ids are drawn: another page of the same worker may have it."""
+    with planned(nodes) as store:
+        layout, ask, page = store._layout, store._wire.ask, stories(range(1))[0]
+        id, owner = layout.new_id(page.own_keys[0], 100), store._protocol.token + b"\1"
+        first, second = layout.file(id, b"1" * 100, owner, b""), layout.file(id, b"2" * 100, owner, b"")
+        assert ask([first, second, first]) == [b"", None, b""]
+        taken = [id]
+        draw = layout.new_id
+        layout.new_id = lambda home, size: taken.pop() if taken else draw(home, size)  # type: ignore[method-assign]
+        (end,) = store.add_many([page])
+        assert end.id is not None
+        assert taken == []
+        assert [hit.id for hit in store.find(page.keys)] == [end.id]
+        assert layout.short_id(end.id) != id
 
 
 def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) -> None:
@@ -106,8 +163,8 @@ def test_a_store_of_another_format_is_refused(nodes: Cluster) -> None:
     for node in nodes.primaries():
         with node.client() as client:
             if b"dedupcrawl:{news}:meta" in _keys(node):
-                client.hset("dedupcrawl:{news}:meta", "mark", b"5 sharded-122 00")
-    with pytest.raises(StoreError, match="it has format 5, and this version reads format 6; use another namespace"):
+                client.hset("dedupcrawl:{news}:meta", "mark", b"6 sharded-122 00")
+    with pytest.raises(StoreError, match="it has format 6, and this version reads format 7; use another namespace"):
         planned(nodes)
     with planned(nodes, reset=True) as store:
         assert store.info().pages == 0
@@ -118,7 +175,7 @@ def test_a_store_of_another_format_is_refused(nodes: Cluster) -> None:
 )
 def test_the_compiled_commands_are_those_of_python(keys: list[bytes], shelves: int) -> None:
     layout = ShardLayout(KeyNames("news"), "")
-    layout.shelves = min(shelves, 999_999_999)
+    layout.set_shelves(min(shelves, 999_999_999))
     assert layout.read_buckets(keys) == [layout.bucket(key) for key in keys]
     assert layout.places(keys, b"an id.") == [layout.place(key, b"an id.") for key in keys]
     assert {type(each) for each in layout.places(keys, b"an id.")} <= {Command}
@@ -197,7 +254,7 @@ def test_a_reset_removes_all_hashes_and_takes_the_new_plan(nodes: Cluster, pages
         assert store._layout.shelves == ShardLayout(KeyNames("news"), "", pages).shelves
         assert store.info().pages == 0
         left = [key for node in nodes.primaries() for key in _keys(node)]
-        assert [key for key in left if b":b" in key or key.endswith(b":r")] == []
+        assert [key for key in left if b":b" in key or b":r" in key] == []
 
 
 def _keys(node: Any) -> list[bytes]:

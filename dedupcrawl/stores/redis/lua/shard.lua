@@ -4,7 +4,8 @@
 -- KEYS  r: records. s: stages: a letter and the id: p pending -> empty; w wounded -> ids of the blockers, instead of p;
 --       o owner -> token (8 bytes) and state (1); x condemned -> time; h and a key -> how many ids were added to a bucket
 --       that has more than are read from it (BUCKET_CAP of stores/base.py). b: buckets: field -> ids, the newest last.
--- ARGV  ids and keys are 5 bytes where the tag is known, and 6 elsewhere. Times are milliseconds in 6 bytes.
+-- ARGV  ids have the first byte of their tag where the tag is not known ("whole"), and not its other two bits where it is.
+--       Keys have 5 bytes where the tag is known, and 6 elsewhere. Times are milliseconds in 6 bytes.
 -- A record that is no claim is committed, whatever its stage. Each script may be called twice.
 
 --@ state_of
@@ -23,11 +24,11 @@ end
 local function append_id(b, s, field, id, key)
   if redis.call('HSETNX', b, field, id) == 1 then return '' end
   local ids = redis.call('HGET', b, field)
-  for at = 1, #ids, 6 do
-    if ids:sub(at, at + 5) == id then return ids end
+  for at = 1, #ids, #id do
+    if ids:sub(at, at + #id - 1) == id then return ids end
   end
-  redis.call('HSET', b, field, (ids .. id):sub(-6 * 256))
-  if #ids >= 6 * 32 then redis.call('HINCRBY', s, 'h' .. key, 1) end
+  redis.call('HSET', b, field, (ids .. id):sub(-#id * 256))
+  if #ids >= #id * 32 then redis.call('HINCRBY', s, 'h' .. key, 1) end
   return ids
 end
 
@@ -42,8 +43,8 @@ end
 if redis.call('HEXISTS', KEYS[2], 'x' .. ARGV[1]) == 1 then return false end
 if put_record(KEYS[1], ARGV[1], ARGV[2]) then
   redis.call('HSET', KEYS[2], 'p' .. ARGV[1], '', 'o' .. ARGV[1], ARGV[3])
-elseif redis.call('HGET', KEYS[2], 'o' .. ARGV[1]) ~= ARGV[3] then
-  return false
+elseif redis.call('HGET', KEYS[2], 'o' .. ARGV[1]) ~= ARGV[3] or get_record(KEYS[1], ARGV[1]) ~= ARGV[2] then
+  return false -- even a worker that has filed another page under it
 end
 if ARGV[4] == '' then return '' end
 return append_id(KEYS[3], KEYS[2], ARGV[4], ARGV[5], ARGV[6])
@@ -82,9 +83,10 @@ if not claim then return 'c' end
 local at = redis.call('HMGET', s, 'w' .. id, 'o' .. id)
 if at[2] ~= ARGV[2] then return 'X' end
 if at[1] and ARGV[3] ~= '*' then
-  for n = 1, #at[1], 6 do
+  local size = #id + 1
+  for n = 1, #at[1], size do
     local known = false
-    for m = 1, #ARGV[3], 6 do known = known or at[1]:sub(n, n + 5) == ARGV[3]:sub(m, m + 5) end
+    for m = 1, #ARGV[3], size do known = known or at[1]:sub(n, n + size - 1) == ARGV[3]:sub(m, m + size - 1) end
     if not known then return at[1] end
   end
 end
@@ -152,12 +154,12 @@ return append_id(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
 
 --@ leave
 -- KEYS b s, ARGV field, whole id, key. Returns whether it was there.
-local ids = redis.call('HGET', KEYS[1], ARGV[1]) or ''
-for at = 1, #ids, 6 do
-  if ids:sub(at, at + 5) == ARGV[2] then
-    local rest = ids:sub(1, at - 1) .. ids:sub(at + 6)
+local ids, size = redis.call('HGET', KEYS[1], ARGV[1]) or '', #ARGV[2]
+for at = 1, #ids, size do
+  if ids:sub(at, at + size - 1) == ARGV[2] then
+    local rest = ids:sub(1, at - 1) .. ids:sub(at + size)
     if rest == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], rest) end
-    if #rest == 6 * 32 then redis.call('HDEL', KEYS[2], 'h' .. ARGV[3]) end
+    if #rest == size * 32 then redis.call('HDEL', KEYS[2], 'h' .. ARGV[3]) end
     return 1
   end
 end
@@ -183,50 +185,66 @@ if lease then redis.call('HSET', KEYS[1], ARGV[1], lease) end
 return lease and 1 or 0
 
 --@ list
--- KEYS r s, ARGV cursor, count. Returns the next cursor, and id, state, record and owner of a batch of records.
+-- KEYS r s, ARGV cursor, count, size of an id. Returns the next cursor, and id, state, record and owner of a batch of records.
 local page, found = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2]), {}
 for n = 1, #page[2], 2 do
   local id = page[2][n]
-  local state = #id == 5 and state_of(KEYS[1], KEYS[2], id)
+  local state = is_record(id, tonumber(ARGV[3])) and state_of(KEYS[1], KEYS[2], id)
   if state then found[#found + 1] = {id, state[1], state[2], state[3]} end
 end
 return {page[1], found}
 
 --@ sweep
--- KEYS r s, ARGV time. Removes what is left of claims that are none any more, and of ids that were condemned before this time.
-local fields = redis.call('HGETALL', KEYS[2])
+-- KEYS s, ARGV time. Removes ids that were condemned before this time, and returns those that have other stages.
+local fields, others = redis.call('HGETALL', KEYS[1]), {}
 for n = 1, #fields, 2 do
   local letter, id = fields[n]:sub(1, 1), fields[n]:sub(2)
   if letter == 'x' then
-    if fields[n + 1] < ARGV[1] then redis.call('HDEL', KEYS[2], fields[n]) end
+    if fields[n + 1] < ARGV[1] then redis.call('HDEL', KEYS[1], fields[n]) end
   elseif letter ~= 'h' then
-    local value, claim = get_record(KEYS[1], id)
-    if not (value and claim) then redis.call('HDEL', KEYS[2], fields[n]) end
+    others[#others + 1] = id
   end
 end
+return others
+
+--@ tidy
+-- KEYS r s, ARGV id. Removes what is left of a claim that is none any more.
+local value, claim = get_record(KEYS[1], ARGV[1])
+if not (value and claim) then end_stage(KEYS[2], ARGV[1]) end
 return 0
 
 --@ census
--- KEYS r s b …, ARGV samples. Returns the fields of r, the owner of each claim, the number of buckets, that of their ids, the
--- beginnings of some records, and the hot buckets with their counts. The number of ids and the times are exact where there
--- are few, and estimated from samples.
-local r, s, most = KEYS[1], KEYS[2], tonumber(ARGV[1])
+-- KEYS r s, more hashes of records, b …, ARGV samples, number of those hashes, size of a whole id. Returns the numbers of records
+-- and claims in r and in those hashes, the owner of each claim, the number of buckets, that of their ids, the beginnings of
+-- some records, and the hot buckets with their counts. The number of ids and the times are exact where there are few, and
+-- estimated from samples.
+local r, s, most, more, size = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local stages, owners, hot = redis.call('HGETALL', s), {}, {}
 for n = 1, #stages, 2 do
   local letter = stages[n]:sub(1, 1)
   if letter == 'o' then owners[#owners + 1] = stages[n + 1] end
   if letter == 'h' then hot[#hot + 1] = {stages[n]:sub(2), tonumber(stages[n + 1])} end
 end
+local heads, in_pieces = {}, 0
+local function see(field, value)
+  if is_record(field, size - 1) and #value > 14 and #heads < most then heads[#heads + 1] = value:sub(1, 14) end
+end
+for k = 3, 2 + more do
+  local all = redis.call('HGETALL', KEYS[k])
+  for n = 1, #all, 2 do
+    local part = math.floor(all[n]:byte() / 64)
+    if part == 0 or part == 3 then in_pieces = in_pieces + 1 end
+    see(all[n], all[n + 1])
+  end
+end
+local records = redis.call('HRANDFIELD', r, most, 'WITHVALUES')
+for n = 2, #records, 2 do see(records[n - 1], records[n]) end
 local buckets, ids = 0, 0
-for k = 3, #KEYS do
+for k = 3 + more, #KEYS do
   local there, found = redis.call('HLEN', KEYS[k]), 0
   local some = redis.call('HRANDFIELD', KEYS[k], most, 'WITHVALUES')
-  for n = 2, #some, 2 do found = found + #some[n] / 6 end
+  for n = 2, #some, 2 do found = found + #some[n] / size end
   if there > most then found = math.floor(found * there / most) end
   buckets, ids = buckets + there, ids + found
 end
-local heads, records = {}, redis.call('HRANDFIELD', r, most, 'WITHVALUES')
-for n = 2, #records, 2 do
-  if #records[n] > 14 then heads[#heads + 1] = records[n]:sub(1, 14) end
-end
-return {redis.call('HLEN', r), owners, buckets, ids, heads, hot}
+return {redis.call('HLEN', r), in_pieces, owners, buckets, ids, heads, hot}

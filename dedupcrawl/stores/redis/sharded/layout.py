@@ -2,6 +2,14 @@
 
 A record lies under the tag of its id, its home; a bucket under the tag of its key. The home of a page is the tag of its
 URL's key, so that all records of a URL are under one tag. ``lua/shard_layout.lua`` is this module's part on the server.
+
+======================  ====  ==================================================================================
+part of an id           bits  meaning
+======================  ====  ==================================================================================
+tag                       10  of the home
+pieces                     2  in how many pieces the record lies in a small hash; 0: whole, in the hash of the tag
+random               20, 28   in a namespace that is planned for up to ``SHORT_IDS`` pages under a tag, and in others
+======================  ====  ==================================================================================
 """
 
 from __future__ import annotations
@@ -29,13 +37,21 @@ TAGS = 1024  #: parts of a namespace
 _TAG_SHIFT = 6  # the first 10 bits of the first two bytes
 _REST_BITS = 38  # the other bits of a key or an id
 _REST = (1 << _REST_BITS) - 1
+_PIECES_SHIFT, _PIECES = 4, 3  # of the second byte of an id, whose first two bits belong to the tag
+_FIELD_BITS = 0x3F  # of that byte: a field has the number of a piece instead of the tag's bits
+_MARK = 0xC0  # in place of the number of a piece: the record is a claim
 #: Buckets of a full shelf, far below the entries up to which servers keep a hash as a flat list (512 by default): such
 #: a bucket takes 14 bytes, one in a table 54.
 SHELF = 64
 COUNTED = 16  #: bucket hashes of a tag that are counted; beyond them the number of ids is estimated
 _KEYS_OF_PAGE = 8  # with the default detectors
-ID_BYTES = 6  #: of a short id: 10 bits of its home, 38 random ones
-_SHORT = 1 << 8 * ID_BYTES
+RECORDS = 32  #: of a full hash of records in pieces: a piece takes 6 bytes more than its own, a value in a table 55
+PIECE = 63  #: bytes. Servers keep values of up to 64 in a flat list, and from 64 on their size takes another byte.
+COUNTED_RECORDS = 64  #: hashes of such records of a tag that are counted; beyond them the number of pages is estimated
+#: Pages planned for a tag up to which ids have four bytes: of the ids of a full tag, one in 256 is taken, and another
+#: one is drawn then. Longer ids have five.
+SHORT_IDS = 4096
+_LONG = 1 << 48  # more than any id: the id of a candidate is the time at which it was filed, and this one
 _FIELD_BYTES = 3  #: of a bucket in one of several hashes
 _FIELD_MASK = (1 << 8 * _FIELD_BYTES) - 1
 _STATES = {b"c": ClaimState.COMMITTED, b"p": ClaimState.OPEN, b"o": ClaimState.OPEN, b"u": ClaimState.OPEN}
@@ -87,12 +103,13 @@ class ShardLayout:
         shown: the URL of the store without passwords, for messages.
         pages: how many pages a new namespace is planned for.
 
-    The buckets of a tag are in ``shelves`` hashes. Their number is that of the namespace, and never changes.
+    The buckets of a tag are in ``shelves`` hashes. Their number is that of the namespace, and never changes. From it
+    follow the size of ids and the number of hashes for records in pieces.
     """
 
     def __init__(self, names: KeyNames, shown: str, pages: int = 0) -> None:
         self.shown = shown
-        self.shelves = max(1, round(pages * _KEYS_OF_PAGE / (TAGS * SHELF)))
+        self.set_shelves(max(1, round(pages * _KEYS_OF_PAGE / (TAGS * SHELF))))
         self.codec = ValueCodec("{}")  #: set when the scheme of the namespace is known
         self.prefix = names.key("").removesuffix("}:")  # up to the tag
         self._owners = names.key("owners").encode()
@@ -103,6 +120,13 @@ class ShardLayout:
         start = f"{self.prefix}:{n:x}}}:".encode()
         return _Tag(key_slot(start), start + b"r", start + b"s", start + b"b")
 
+    def set_shelves(self, shelves: int) -> None:
+        """Take the number of bucket hashes under each tag from the namespace."""
+        pages = shelves * SHELF // _KEYS_OF_PAGE if shelves > 1 else 0  # of a tag; 0: there is no plan
+        self.shelves = shelves
+        self.record_shelves = max(1, round(pages / RECORDS)) if pages else 0
+        self.id_bytes = 4 if 0 < pages <= SHORT_IDS else 5
+
     @property
     def name(self) -> str:
         """The layout as the metadata of a new namespace has it."""
@@ -110,11 +134,23 @@ class ShardLayout:
 
     # -- ids ------------------------------------------------------------------------------------
 
-    def new_id(self, home: bytes) -> bytes:
-        """Return a short id for a page whose URL has this key; b"" if it has none."""
-        home, random = home or os.urandom(2), os.urandom(ID_BYTES - 1)
-        low = (1 << _TAG_SHIFT) - 1
-        return b"%c%c%b" % (home[0], home[1] & ~low | random[0] & low, random[1:])
+    def new_id(self, home: bytes, size: int) -> bytes:
+        """Return a short id for a record of this size; ``home`` is the key of its URL, b"" if it has none."""
+        home, random = home or os.urandom(2), os.urandom(self.id_bytes - 1)
+        pieces = -(-size // PIECE) if self.record_shelves else 0
+        second = home[1] & ~_FIELD_BITS | (pieces if pieces <= _PIECES else 0) << _PIECES_SHIFT
+        return b"%c%c%b" % (home[0], second | random[0] & ((1 << _PIECES_SHIFT) - 1), random[1:])
+
+    def short_id(self, id: int) -> bytes:
+        """Return the last part of the id of a candidate, under which it is stored."""
+        return (id % (1 << 8 * self.id_bytes)).to_bytes(self.id_bytes, "big")
+
+    def ids_in(self, packed: bytes) -> list[bytes]:
+        """Return the ids of a bucket, the newest last."""
+        size = self.id_bytes
+        if len(packed) == size:
+            return [packed]
+        return [packed[at : at + size] for at in range(0, len(packed), size)]
 
     def candidate(self, id: bytes, found: Found, tokens: set[bytes]) -> Candidate:
         """Decode a record; raise ``DamageError`` if it is damaged. ``tokens`` are those of the store object."""
@@ -129,27 +165,41 @@ class ShardLayout:
     def _home(self, id: bytes) -> _Tag:
         return self._tags[int.from_bytes(id[:2], "big") >> _TAG_SHIFT]
 
+    def record_place(self, id: bytes) -> tuple[int, bytes, bytes, bytes]:
+        """Return the slot of a record, its hash, the stages of its tag, and its first field."""
+        tag, hash = self._home(id), 0
+        is_whole = not id[1] >> _PIECES_SHIFT & _PIECES or not self.record_shelves
+        if not is_whole:
+            hash = int.from_bytes(id[2:], "big") % self.record_shelves
+        name = tag.records if is_whole else b"%b%x" % (tag.records, hash)
+        return tag.slot, name, tag.stages, b"%c%b" % (id[1] & _FIELD_BITS, id[2:])
+
     def _at_home(self, name: str, id: bytes, *words: bytes) -> Command:
-        tag = self._home(id)
-        return Command(tag.slot, (b"EVALSHA", _DIGESTS[name], b"2", tag.records, tag.stages, id[1:], *words))
+        slot, records, stages, field = self.record_place(id)
+        return Command(slot, (b"EVALSHA", _DIGESTS[name], b"2", records, stages, field, *words))
 
     def file(self, id: bytes, value: bytes, owner: bytes, key: bytes) -> Command:
         """File a pending record, and place its id in this bucket, which has the same tag; ``key`` b"" for none."""
-        tag = self._home(id)
-        _, shelf, _, field = self._shelf(key) if key else (0, tag.buckets, b"", b"")
-        words = (tag.records, tag.stages, shelf, id[1:], value, owner, field, id, key[1:])
-        return Command(tag.slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words))
+        slot, records, stages, first = self.record_place(id)
+        _, shelf, _, field = self._shelf(key) if key else (0, self._home(id).buckets, b"", b"")
+        words = (records, stages, shelf, first, value, owner, field, id, key[1:])
+        return Command(slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words))
 
     def peek(self, id: bytes) -> Command:
         """Read a record cheaply; :meth:`peeked` decodes the reply."""
-        tag, field = self._home(id), id[1:]
-        return Command(tag.slot, (b"HMGET", tag.records, field, field + b"o"))
+        slot, records, _, field = self.record_place(id)
+        first, rest = field[0], field[1:]
+        more = range(1, first >> _PIECES_SHIFT)
+        others = [b"%c%b" % (first | piece << 6, rest) for piece in more]
+        return Command(slot, (b"HMGET", records, field, *others, b"%c%b" % (first | _MARK, rest)))
 
     @staticmethod
     def peeked(reply: Any) -> Found | None:
         """Return a committed record; None if another command must tell."""
-        value, mark = reply
-        return None if value is None or mark is not None else Found(b"c", value)
+        *pieces, mark = reply
+        if pieces[0] is None or mark is not None:
+            return None
+        return Found(b"c", pieces[0] if len(pieces) == 1 else b"".join([piece or b"" for piece in pieces]))
 
     def fetch(self, id: bytes, now: int) -> Command:
         """Read what stands at a home, and condemn an id that is absent."""
@@ -165,8 +215,8 @@ class ShardLayout:
 
     def claim(self, id: bytes) -> Command:
         """Turn a pending record into an open claim: the reply is 1 unless it was wounded, or the call is repeated."""
-        tag = self._home(id)
-        return Command(tag.slot, (b"HDEL", tag.stages, b"p" + id[1:]))
+        slot, _, stages, field = self.record_place(id)
+        return Command(slot, (b"HDEL", stages, b"p" + field))
 
     def settle(self, id: bytes, owner: bytes, known: bytes, value: bytes, *, commit: bool) -> Command:
         """Claim in spite of wounds by these blockers (b"*": by any), with another record unless that is b""."""
@@ -255,20 +305,29 @@ class ShardLayout:
         return Command(self._owners_slot, (b"EVALSHA", _DIGESTS["keep_lease"], b"1", self._owners, token))
 
     def records(self, n: int, cursor: bytes, count: int) -> Command:
-        """Read a batch of the records of tag ``n``; :meth:`listed` decodes the reply."""
-        tag = self._tags[n]
-        words = (b"EVALSHA", _DIGESTS["list"], b"2", tag.records, tag.stages, cursor, b"%d" % count)
-        return Command(tag.slot, words)
+        """Read a batch of the records of tag ``n``; :meth:`listed` decodes the reply. The first cursor is b"0"."""
+        tag, (place, _, at) = self._tags[n], cursor.partition(b" ")
+        words = (b"EVALSHA", _DIGESTS["list"], b"2", self.record_keys(n, int(place), 1)[0], tag.stages)
+        return Command(tag.slot, (*words, at or b"0", b"%d" % count, b"%d" % (self.id_bytes - 1)))
+
+    def listed(self, n: int, cursor: bytes, reply: Any) -> tuple[bytes, list[tuple[bytes, Found]]]:
+        """Return the cursor after this one, b"0" at the end, and the records with their short ids."""
+        place, then = int(cursor.partition(b" ")[0]), b"0"
+        if reply[0] != b"0":
+            then = b"%d %b" % (place, reply[0])
+        elif place < self.record_shelves:
+            then = b"%d" % (place + 1)
+        return then, [(self.whole_id(n, field), Found(*found)) for field, *found in reply[1]]
 
     @staticmethod
-    def listed(n: int, reply: Any) -> tuple[bytes, list[tuple[bytes, Found]]]:
-        """Return the next cursor, b"0" at the end, and the records with their short ids."""
-        first = ShardLayout.first_byte(n)
-        return reply[0], [(first + rest, Found(state, value, owner)) for rest, state, value, owner in reply[1]]
+    def whole_id(n: int, field: bytes) -> bytes:
+        """Return the short id of the record of tag ``n`` with this field."""
+        first = n << _TAG_SHIFT
+        return b"%c%c%b" % (first >> 8, first & 0xFF | field[0], field[1:])
 
     @staticmethod
     def first_byte(n: int) -> bytes:
-        """Return the first byte of the ids and keys of tag ``n``, which their fields lack."""
+        """Return the first byte of the keys of tag ``n``, which their fields lack."""
         return bytes([n << _TAG_SHIFT >> 8])
 
     @staticmethod
@@ -277,47 +336,52 @@ class ShardLayout:
         return int.from_bytes(key[:2], "big") >> _TAG_SHIFT
 
     def sweep(self, n: int, before: int) -> Command:
-        """Remove what is left of claims that ended, and ids that were condemned before this time."""
+        """Remove ids that were condemned before this time; :meth:`swept` returns those that have other stages."""
         tag = self._tags[n]
-        return Command(tag.slot, (b"EVALSHA", _DIGESTS["sweep"], b"2", tag.records, tag.stages, packed_time(before)))
+        return Command(tag.slot, (b"EVALSHA", _DIGESTS["sweep"], b"1", tag.stages, packed_time(before)))
+
+    def swept(self, n: int, reply: Any) -> list[bytes]:
+        """Return the ids of :meth:`sweep`."""
+        return [self.whole_id(n, field) for field in reply]
+
+    def tidy(self, id: bytes) -> Command:
+        """Remove what is left of a claim that is none any more."""
+        return self._at_home("tidy", id)
 
     def census(self, n: int, samples: int) -> Command:
-        """Count what is under tag ``n``, of its buckets those of the first ``COUNTED`` hashes."""
+        """Count what is under tag ``n``, in its first ``COUNTED`` and ``COUNTED_RECORDS`` hashes."""
         tag = self._tags[n]
-        keys = (tag.records, tag.stages, *self.bucket_keys(n, COUNTED))
-        return Command(tag.slot, (b"EVALSHA", _DIGESTS["census"], b"%d" % len(keys), *keys, b"%d" % samples))
+        records = self.record_keys(n, 1, COUNTED_RECORDS)
+        keys = (tag.records, tag.stages, *records, *self.bucket_keys(n, COUNTED))
+        numbers = (samples, len(records), self.id_bytes)
+        return Command(
+            tag.slot, (b"EVALSHA", _DIGESTS["census"], b"%d" % len(keys), *keys, *(b"%d" % each for each in numbers))
+        )
 
-    def keys(self, n: int) -> tuple[int, tuple[bytes, ...]]:
-        """Return the slot and the keys of tag ``n``, without those of buckets."""
-        tag = self._tags[n]
-        return tag.slot, (tag.records, tag.stages)
+    def stages(self, n: int) -> tuple[int, bytes]:
+        """Return the slot of tag ``n``, and the hash of its stages."""
+        return self._tags[n].slot, self._tags[n].stages
 
-    def bucket_keys(self, n: int, most: int, shelves: int | None = None) -> list[bytes]:
-        """Return the keys of the first bucket hashes of tag ``n``; ``shelves`` if there are as many of them."""
-        name, shelves = self._tags[n].buckets, shelves or self.shelves
+    def record_keys(self, n: int, first: int, most: int) -> list[bytes]:
+        """Return the keys of hashes of records of tag ``n``: number 0 has those that are whole."""
+        name = self._tags[n].records
+        numbers = range(first, min(first + most, self.record_shelves + 1))
+        return [b"%b%x" % (name, each - 1) if each else name for each in numbers]
+
+    def bucket_keys(self, n: int, most: int) -> list[bytes]:
+        """Return the keys of the first bucket hashes of tag ``n``."""
+        name, shelves = self._tags[n].buckets, self.shelves
         return [b"%b%x" % (name, each) for each in range(min(most, shelves))] if shelves > 1 else [name]
-
-
-def short_id(id: int) -> bytes:
-    """Return the last part of the id of a candidate, under which it is stored."""
-    return (id % _SHORT).to_bytes(ID_BYTES, "big")
 
 
 def long_id(id: bytes, value: bytes) -> int:
     """Return the id of a candidate: the time at which it was filed, and its short id."""
-    return filed_in(value) * _SHORT + int.from_bytes(id, "big")
+    return filed_in(value) * _LONG + int.from_bytes(id, "big")
 
 
 def packed_time(milliseconds: int) -> bytes:
     """Return a time as a server keeps it."""
     return milliseconds.to_bytes(TIME_BYTES, "big")
-
-
-def ids_in(packed: bytes) -> list[bytes]:
-    """Return the ids of a bucket, the newest last."""
-    if len(packed) == ID_BYTES:
-        return [packed]
-    return [packed[at : at + ID_BYTES] for at in range(0, len(packed), ID_BYTES)]
 
 
 @cache

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP, Offer
-from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, ids_in, long_id, packed_time, short_id
+from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, long_id, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Filing:
 class _View:
     """What a page has met."""
 
+    layout: ShardLayout
     buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key, where others are: newest last
     blockers: list[bytes] = field(default_factory=list)  # ids that wounded it
     met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
@@ -80,9 +81,9 @@ class _View:
             return
         there = self.buckets.get(key)
         if there is None:
-            self.buckets[key] = [id for id in ids_in(packed) if id != own]
+            self.buckets[key] = [id for id in self.layout.ids_in(packed) if id != own]
         else:
-            there += [id for id in ids_in(packed) if id != own and id not in there]
+            there += [id for id in self.layout.ids_in(packed) if id != own and id not in there]
 
     def unmet(self) -> list[bytes]:
         """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
@@ -109,7 +110,7 @@ class _View:
 
     def restarted(self) -> _View:
         """Return a view for the same page under another id, which has wounded nobody yet."""
-        return _View(met={id: each for id, each in self.met.items() if each[0].state == b"c"})
+        return _View(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
 
     def drop(self, id: bytes, *, is_gone: bool) -> None:
         """Forget an id: to read it again, or because it is gone."""
@@ -218,17 +219,17 @@ class ClaimProtocol:
 
     def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
         """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
-        view = _View()
+        view = _View(self.layout)
         if looks and offer.judge is not None:
             found = yield from self._look(offer, view)
             if found is not None:
                 return found
         own = offer.record.own_keys[:1]
         while True:
-            filing = self._new_filing(offer.record, own)
+            filing, value = self._new_filing(offer.record, own)
             try:
                 end = None
-                if (yield from self._file(filing, view, compares=offer.judge is not None)):
+                if (yield from self._file(filing, value, view, compares=offer.judge is not None)):
                     end = yield from self._contest(offer, filing, view)
                 if end is None or end.id is None:
                     yield self.removal(filing.id, filing.filed, filing.joined)
@@ -240,21 +241,22 @@ class ClaimProtocol:
                 return end
             view = view.restarted()
 
-    def _new_filing(self, record: Record, home: tuple[bytes, ...]) -> Filing:
+    def _new_filing(self, record: Record, home: tuple[bytes, ...]) -> tuple[Filing, bytes]:
         with self._lock:
-            self._last = max(self._last + 1, self.now())
-            return Filing(self.layout.new_id(b"".join(home)), self._last, record, self.token, {*home})
+            filed = self._last = max(self._last + 1, self.now())
+        value = self._value(filed, record)
+        return Filing(self.layout.new_id(b"".join(home), len(value)), filed, record, self.token, {*home}), value
 
-    def _value(self, filing: Filing, record: Record) -> bytes:
+    def _value(self, filed: int, record: Record) -> bytes:
         age = round(1000 * (self._clock() - record.seen))
-        return self.layout.codec.pack(record, filing.filed, max(0, min(self.now() - age, (1 << 8 * TIME_BYTES) - 1)))
+        return self.layout.codec.pack(record, filed, max(0, min(self.now() - age, (1 << 8 * TIME_BYTES) - 1)))
 
-    def _file(self, filing: Filing, view: _View, *, compares: bool) -> Rounds[bool]:
+    def _file(self, filing: Filing, value: bytes, view: _View, *, compares: bool) -> Rounds[bool]:
         """File a page as pending, and place it; return False if its id cannot be used."""
         record, id = filing.record, filing.id
         keys = tuple(dict.fromkeys(record.keys))
         home = next(iter(filing.joined), b"")
-        commands = [self.layout.file(id, self._value(filing, record), filing.token + OPENED, home)]
+        commands = [self.layout.file(id, value, filing.token + OPENED, home)]
         others = [key for key in keys if key != home]
         if not compares:
             filing.joined.update(others)
@@ -269,7 +271,7 @@ class ClaimProtocol:
             seen |= {
                 key: packed or b"" for key, packed in zip(rest, (yield self.layout.read_buckets(rest)), strict=True)
             }
-            filing.joined.update(key for key in others if id in ids_in(seen[key]))
+            filing.joined.update(key for key in others if id in self.layout.ids_in(seen[key]))
         for key in record.lookup_keys:
             if key in seen:
                 view.add(key, seen[key], id)
@@ -307,7 +309,7 @@ class ClaimProtocol:
 
     def _blocked(self, judgement: Judgement, filing: Filing, view: _View) -> Rounds[list[bytes] | None]:
         """Return the blockers to wait for; None after wounds, when the page must be judged again."""
-        blockers = [short_id(id) for id in judgement.blockers]
+        blockers = [self.layout.short_id(id) for id in judgement.blockers]
         wounds = [
             id
             for id in blockers
@@ -321,10 +323,9 @@ class ClaimProtocol:
             view.drop(id, is_gone=state in {b"p", b"X"})
         return None
 
-    @staticmethod
-    def _is_open(judgement: Judgement, view: _View) -> bool:
+    def _is_open(self, judgement: Judgement, view: _View) -> bool:
         """Whether one of the blockers is no pending page: it may take long until it is settled."""
-        return any(view.met[short_id(id)][0].state != b"p" for id in judgement.blockers)
+        return any(view.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
 
     def _join_rest(self, filing: Filing, view: _View) -> Rounds[bool]:
         """Place a page where others stood; return whether that shows ids that it has not met."""
@@ -344,12 +345,12 @@ class ClaimProtocol:
             claimed = (yield [self.layout.claim(id)])[0] == 1
         if not claimed:
             known = b"*" if offer.judge is None else b"".join([*view.gone, *view.met])
-            value = self._value(filing, record) if is_changed else b""
+            value = self._value(filing.filed, record) if is_changed else b""
             said = (yield [self.layout.settle(id, filing.token + OPENED, known, value, commit=offer.committed)])[0]
             if said == b"X":
                 return None
             if said != b"c":
-                view.blockers += [blocker for blocker in ids_in(said) if blocker not in view.blockers]
+                view.blockers += [blocker for blocker in self.layout.ids_in(said) if blocker not in view.blockers]
                 return Offer(None)
         return Offer(filing.long_id, tuple(view.candidates()))
 
@@ -493,7 +494,7 @@ class ClaimProtocol:
 
     def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
         """Return the live records under keys, by rising id."""
-        view = _View()
+        view = _View(self.layout)
         for key, packed in zip(keys, (yield self.layout.read_buckets(keys)), strict=True):
             view.add(key, packed, b"")
         yield from self.read(view)

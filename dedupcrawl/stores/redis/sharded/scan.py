@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import MAX_HOTTEST, HotBucket
-from dedupcrawl.stores.redis.sharded.layout import COUNTED, SCRAPED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.layout import COUNTED, COUNTED_RECORDS, SCRAPED, TAGS, Command
 from dedupcrawl.stores.redis.sharded.packed_values import seen_in
 from dedupcrawl.utils.iteration import chunked
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TAGS_AT_ONCE = 16  #: tags that are listed together
 BATCH = 100  #: fields of a tag in one call, which so takes the server a fraction of a millisecond
-SHELVES = 4  #: bucket hashes of a tag whose memory is read
+SHELVES = 4  #: hashes of a tag, of either kind, whose memory is read
 SAMPLES = 64  #: records and buckets of a tag that are read to count them
 
 
@@ -33,8 +33,8 @@ def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) ->
         while cursors:
             replies = ask([layout.records(n, cursor, BATCH) for n, cursor in cursors.items()])
             found: dict[bytes, Found] = {}
-            for n, reply in zip(list(cursors), replies, strict=True):
-                cursors[n], listed = layout.listed(n, reply)
+            for (n, cursor), reply in zip(list(cursors.items()), replies, strict=True):
+                cursors[n], listed = layout.listed(n, cursor, reply)
                 found.update(listed)
             fresh = [(id, each) for id, each in found.items() if id not in seen]
             seen.update(found)
@@ -45,7 +45,11 @@ def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) ->
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How much is filed; ``keys`` and the times are estimated where a tag has more than ``SAMPLES`` or ``COUNTED``."""
+    """How much is filed.
+
+    ``keys`` and the times are estimated where a tag has more than ``SAMPLES`` or ``COUNTED``; so is ``pages`` where it
+    has more than ``COUNTED_RECORDS`` hashes of records in pieces, in a namespace for more than two million pages.
+    """
 
     pages: int
     open: int
@@ -61,17 +65,18 @@ class Count:
 def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], set[bytes]]) -> Count:
     """Count what is filed; ``dead`` returns those of these workers whose lease has ended."""
     replies = ask([layout.census(n, SAMPLES) for n in range(TAGS)])
-    owners = [owner for reply in replies for owner in reply[1]]
+    owners = [owner for reply in replies for owner in reply[2]]
     ended = dead({owner[:8] for owner in owners})
-    times = [seen_in(each) / 1000 for reply in replies for each in reply[4]]
-    hot = [(count, layout.first_byte(n) + rest) for n, reply in enumerate(replies) for rest, count in reply[5]]
+    times = [seen_in(each) / 1000 for reply in replies for each in reply[5]]
+    hot = [(count, layout.first_byte(n) + rest) for n, reply in enumerate(replies) for rest, count in reply[6]]
     scraped = sum(owner[8:] == SCRAPED for owner in owners)
+    in_pieces = sum(reply[1] for reply in replies) * max(1.0, layout.record_shelves / COUNTED_RECORDS)
     return Count(
-        pages=sum(reply[0] for reply in replies) - len(owners),
+        pages=sum(reply[0] for reply in replies) + round(in_pieces) - len(owners),
         open=len(owners) - scraped,
         scraped=scraped,
         ended=sum(owner[:8] in ended for owner in owners),
-        keys=round(sum(reply[3] for reply in replies) * max(1.0, layout.shelves / COUNTED)),
+        keys=round(sum(reply[4] for reply in replies) * max(1.0, layout.shelves / COUNTED)),
         oldest=min(times, default=None),
         newest=max(times, default=None),
         hot=len(hot),
@@ -84,22 +89,28 @@ def memory_bytes(layout: ShardLayout, ask: Ask) -> int:
     commands: list[Command] = []
     weights: list[float] = []
     for n in range(TAGS):
-        slot, keys = layout.keys(n)
-        shelves = layout.bucket_keys(n, SHELVES)
-        commands += [Command(slot, (b"MEMORY", b"USAGE", key)) for key in (*keys, *shelves)]
-        weights += [1.0] * len(keys) + [layout.shelves / len(shelves)] * len(shelves)
+        slot, stages = layout.stages(n)
+        commands += [Command(slot, (b"MEMORY", b"USAGE", key)) for key in (stages, *layout.record_keys(n, 0, 1))]
+        weights += [1.0, 1.0]
+        for sample, count in (
+            (layout.bucket_keys(n, SHELVES), layout.shelves),
+            (layout.record_keys(n, 1, SHELVES), layout.record_shelves),
+        ):
+            commands += [Command(slot, (b"MEMORY", b"USAGE", key)) for key in sample]
+            weights += [count / len(sample)] * len(sample) if sample else []
     try:
         return round(sum((reply or 0) * weight for reply, weight in zip(ask(commands), weights, strict=True)))
     except StoreError:
         return 0
 
 
-def remove_keys(layout: ShardLayout, ask: Ask, shelves: int) -> None:
-    """Remove all records and buckets of a namespace with so many bucket hashes under each tag."""
+def remove_keys(layout: ShardLayout, ask: Ask) -> None:
+    """Remove all records and buckets of a namespace."""
     for some in chunked(range(TAGS), TAGS_AT_ONCE):
         commands = []
         for n in some:
-            slot, keys = layout.keys(n)
-            buckets = layout.bucket_keys(n, shelves, shelves)
-            commands += [Command(slot, (b"UNLINK", *part)) for part in chunked([*keys, *buckets], BATCH)]
+            slot, stages = layout.stages(n)
+            hashes = layout.record_keys(n, 0, 1 + layout.record_shelves), layout.bucket_keys(n, layout.shelves)
+            keys = [stages, *(key for some in hashes for key in some)]
+            commands += [Command(slot, (b"UNLINK", *part)) for part in chunked(keys, BATCH)]
         ask(commands)

@@ -32,7 +32,7 @@ from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import owners_here, workers_info
 from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds, open_namespace, stored_shelves
 from dedupcrawl.stores.redis.offers import join_keys
-from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, ids_in, long_id, packed_time, scripts, short_id
+from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, long_id, packed_time, scripts
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, seen_in
 from dedupcrawl.stores.redis.sharded.plain_offers import PlainOffers
 from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
@@ -133,7 +133,8 @@ class ShardedStore(JudgedStore):
         meta = open_namespace(
             self._session.call, self.url, self._names, scheme=self._scheme, layout=self._layout.name, secret=self.secret
         )
-        self._meta, self.secret, self._layout.shelves = meta, meta.secret, meta.shelves
+        self._meta, self.secret = meta, meta.secret
+        self._layout.set_shelves(meta.shelves)
         self._layout.codec = ValueCodec(meta.scheme, meta.secret)
         if self._scheme is not None:
             self._take_token()
@@ -238,9 +239,11 @@ class ShardedStore(JudgedStore):
         """Remove the namespace; return how many pages it had."""
         users = self._session.with_client(lambda client: owners_here(client, self._names))
         check_unused(self.url, self.namespace, users)
+        new = self._layout.shelves
+        self._layout.set_shelves(self._session.with_client(lambda client: stored_shelves(client, self._names)))
         pages = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens))).pages
-        shelves = self._session.with_client(lambda client: stored_shelves(client, self._names))
-        remove_keys(self._layout, self._ask, shelves)
+        remove_keys(self._layout, self._ask)
+        self._layout.set_shelves(new)
         self._session.with_client(lambda client: client.unlink(*map(self._names.key, ("meta", "owners", "workers"))))
         return pages
 
@@ -357,7 +360,7 @@ class ShardedStore(JudgedStore):
             self._superseded.update(id for id in ids if id > 0)
             old = sorted(self._superseded)
         if old:
-            found = self._run(self._protocol.states([short_id(id) for id in old]))
+            found = self._run(self._protocol.states([self._layout.short_id(id) for id in old]))
             self._remove_records([(id, each) for id, each in found.items() if each.value])
             with self._lock:
                 self._superseded.difference_update(old)
@@ -388,12 +391,12 @@ class ShardedStore(JudgedStore):
         return self._run(self._protocol.find(tuple(dict.fromkeys(probes))))
 
     def get(self, id: int) -> Candidate | None:
-        hits = self._run(self._protocol.live([short_id(id)])) if id > 0 else ()
+        hits = self._run(self._protocol.live([self._layout.short_id(id)])) if id > 0 else ()
         return next((hit for hit in hits if hit.id == id), None)
 
     def lookup(self, url: str) -> Candidate | None:
         packed = self._ask([self._layout.bucket(url_key(url))])[0]
-        hits = self._run(self._protocol.live(ids_in(packed or b"")))
+        hits = self._run(self._protocol.live(self._layout.ids_in(packed or b"")))
         return next((hit for hit in reversed(hits) if hit.record.url == url), None)
 
     def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
@@ -411,7 +414,7 @@ class ShardedStore(JudgedStore):
 
     def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
         packed = self._ask([self._layout.bucket(url_key(url))])[0] or b""
-        ids = ids_in(packed)
+        ids = self._layout.ids_in(packed)
         states = self._run(self._protocol.states(ids)) if ids else {}
         removed = self._remove_records(self._of_url(url, states.items(), on_damage))
         if len(ids) >= SCAN_CAP:  # older records of the URL may have left the bucket; all have the same home
@@ -443,7 +446,9 @@ class ShardedStore(JudgedStore):
             sound = [each for each in doomed if self._is_sound(*each, on_damage)]
             removed += self._remove_records([each for each in sound if each[0] in old])
             removed += len(self._run(self._protocol.remove_dead([each for each in sound if each[0] not in old])))
-        self._ask([self._layout.sweep(n, self._now() - CONDEMNED_FOR) for n in range(TAGS)])
+        swept = self._ask([self._layout.sweep(n, self._now() - CONDEMNED_FOR) for n in range(TAGS)])
+        staged = {id for n, reply in enumerate(swept) for id in self._layout.swept(n, reply)}
+        self._ask([self._layout.tidy(id) for id in sorted(staged)])
         for text in self._session.call("remove_owners"):
             on_damage(self._session.damage(text.decode("utf-8", "replace")))
         return removed
