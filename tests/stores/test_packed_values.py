@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from functools import cache
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
@@ -45,7 +47,7 @@ def default_codec() -> ValueCodec:
     return codec_of(Config(detectors=("exact", "minhash")))
 
 
-def filed(config: Config, text: str, url: str) -> Record | None:
+def _filed(config: Config, text: str, url: str) -> Record | None:
     with Deduplicator(config=config) as dedup:
         page = dedup.read(text=text, url=url)
         assert isinstance(page, Page)
@@ -57,12 +59,75 @@ def is_lean(value: bytes) -> bool:
     return value[TIMES] >> 5 == 7
 
 
-def checked(codec: ValueCodec, page: Record) -> bytes:
-    """Pack a record; what is read must be what was packed, its keys included."""
-    value = codec.pack(page, NOW, NOW - 40)
-    assert codec.unpack(value, lambda: "a") == replace(page, probes=None)
-    assert (filed_in(value), seen_in(value)) == (NOW, NOW - 40)
+def reference_of(codec: ValueCodec) -> ValueCodec:
+    """Return the same codec without compiled code."""
+    found = copy(codec)
+    found._is_compiled = False
+    return found
+
+
+def checked(codec: ValueCodec, page: Record, filed: int = NOW, seen: int = NOW - 40) -> bytes:
+    """Pack a record; what is read must be what was packed, its keys included, with and without compiled code."""
+    reference = reference_of(codec)
+    value = codec.pack(page, filed, seen)
+    assert reference.pack(page, filed, seen) == value
+    assert codec.unpack(value, lambda: "a") == reference.unpack(value, lambda: "a")
+    if abs(seen / 1000 - page.seen) <= 1:  # else the time is that of the servers
+        assert codec.unpack(value, lambda: "a") == replace(page, probes=None)
+    assert (filed_in(value), seen_in(value)) == (filed, seen)
     return value
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(range(len(TEXTS))),
+    st.binary(max_size=260),
+    st.text(max_size=130),
+    st.integers(0, 1 << 47) | st.integers(NOW - 70_000, NOW + 70_000),
+    st.integers(0, 1 << 47) | st.integers(NOW - 70_000, NOW + 70_000),
+    st.floats(-1e12, 1e12) | st.floats(START - 3, START + 3),
+)
+def test_compiled_values_are_those_of_python(
+    number: int, identity: bytes, cluster: str, filed: int, seen: int, time: float
+) -> None:
+    page = replace(_page_of(number), identity=identity, cluster=cluster, seen=time)
+    if len(identity) > IDENTITY_BYTES:
+        with pytest.raises(StoreError):
+            default_codec().pack(page, filed, seen)
+    else:
+        checked(default_codec(), page, filed, seen)
+
+
+@cache
+def _page_of(number: int) -> Record:
+    """A page; one of them is so short that it has no sketch of ``minhash``."""
+    page = _filed(Config(detectors=("exact", "minhash"), min_chars=0), TEXTS[number], "http://a.example/1")
+    assert page is not None
+    return page
+
+
+@settings(deadline=None)
+@given(st.sampled_from(range(len(TEXTS))), st.data())
+def test_compiled_code_finds_the_same_damage_as_python(number: int, data: st.DataObject) -> None:
+    codec = default_codec()
+    value = bytearray(
+        codec.pack(replace(_page_of(number), identity=b"identity", cluster="c", seen=START), NOW, NOW - 40)
+    )
+    del value[data.draw(st.integers(0, len(value))) :]
+    for _ in range(data.draw(st.integers(0, 3))):
+        if value:
+            value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
+    if len(value) > TIMES + HEAD and data.draw(st.booleans()):  # a checksum that fits
+        body = crc32(value[TIMES + 5 :], crc32(value[:TIMES], value[TIMES]))
+        value[TIMES + 1 : TIMES + 5] = body.to_bytes(4, "big")
+    assert _outcome(codec, bytes(value)) == _outcome(reference_of(codec), bytes(value))
+
+
+def _outcome(codec: ValueCodec, value: bytes) -> object:
+    try:
+        return codec.unpack(value, lambda: "a")
+    except (DamageError, ValueError, IndexError) as error:
+        return type(error), str(error)
 
 
 @pytest.mark.parametrize("seed", SEEDS, ids=["none", "number", "secret"])
@@ -70,7 +135,7 @@ def checked(codec: ValueCodec, page: Record) -> bytes:
 def test_the_keys_of_a_page_are_computed(detectors: dict[str, dict[str, object]], seed: int) -> None:
     config = Config(detectors=detectors, seed=seed, min_chars=100)
     codec = codec_of(config)
-    pages = [found for text in TEXTS for url in ("", "http://a.example/1") if (found := filed(config, text, url))]
+    pages = [found for text in TEXTS for url in ("", "http://a.example/1") if (found := _filed(config, text, url))]
     assert len(pages) > 3
     for page in pages:
         page = replace(page, seen=START)  # noqa: PLW2901  # of the clock of this machine
@@ -85,7 +150,7 @@ def test_the_keys_of_a_page_are_computed(detectors: dict[str, dict[str, object]]
 def test_keys_that_cannot_be_computed_are_stored(detectors: dict[str, dict[str, object]]) -> None:
     config = Config(detectors=detectors)
     codec = codec_of(config)
-    pages = [found for text in TEXTS[:3] if (found := filed(config, text, "http://a.example/1"))]
+    pages = [found for text in TEXTS[:3] if (found := _filed(config, text, "http://a.example/1"))]
     assert pages
     for page in pages:
         assert not is_lean(checked(codec, replace(page, seen=START)))
@@ -96,7 +161,7 @@ def test_keys_that_cannot_be_computed_are_stored(detectors: dict[str, dict[str, 
 def test_any_text_is_read_as_it_was_written(text: str, seed: int, has_exact: bool) -> None:
     names = ("exact", "minhash") if has_exact else ("minhash",)
     config = Config(detectors=names, seed=seed, min_chars=0)
-    page = filed(config, text, "http://a.example/ä")
+    page = _filed(config, text, "http://a.example/ä")
     if page is not None:
         assert is_lean(checked(codec_of(config), replace(page, seen=START)))
 

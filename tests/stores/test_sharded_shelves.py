@@ -16,7 +16,8 @@ from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.namespace import KeyNames, format_of
 from dedupcrawl.stores.redis.sharded import wire
-from dedupcrawl.stores.redis.sharded.layout import Command, Found, ShardLayout, compiled
+from dedupcrawl.stores.redis.sharded.layout import Command, Found, ShardLayout, others_by_reference, others_in
+from dedupcrawl.stores.redis.sharded.packed_values import compiled
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, scanned
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
@@ -101,7 +102,10 @@ def test_a_record_is_read_as_it_was_filed_and_amended(nodes: Cluster, size: int,
         layout, ask = store._layout, store._wire.ask
         for other in (0, 1, 100, 150, 1000):
             id, value = layout.new_id(bytes(6), size), bytes(range(256))[:size] * (2 if size > 256 else 1)
-            assert ask([layout.file(id, value, b"a token.\1", b""), layout.fetch(id, 1)]) == [b"", [b"p", value, b"a token.\1"]]
+            assert ask([layout.file(id, value, b"a token.\1", b""), layout.fetch(id, 1)]) == [
+                b"",
+                [b"p", value, b"a token.\1"],
+            ]
             assert layout.peeked(ask([layout.peek(id)])[0]) is None
             amended = b"" if not other else b"x" * other
             assert ask([layout.settle(id, b"a token.\1", b"*", amended, commit=True)]) == [b"c"]
@@ -179,6 +183,33 @@ def test_the_compiled_commands_are_those_of_python(keys: list[bytes], shelves: i
     assert layout.read_buckets(keys) == [layout.bucket(key) for key in keys]
     assert layout.places(keys, b"an id.") == [layout.place(key, b"an id.") for key in keys]
     assert {type(each) for each in layout.places(keys, b"an id.")} <= {Command}
+
+
+@given(st.binary(min_size=4, max_size=5), st.sampled_from([1, 2, 4, 122, 122_070]) | st.integers(1, 999_999_999))
+def test_the_compiled_place_of_a_record_is_that_of_python(id: bytes, shelves: int) -> None:
+    layout = ShardLayout(KeyNames("news"), "")
+    layout.set_shelves(shelves)
+    assert layout.record_place(id) == layout.record_place_by_reference(id)
+
+
+IDS = st.lists(st.binary(min_size=2, max_size=2), max_size=5)
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), IDS | st.none()), max_size=9), st.binary(max_size=2))
+def test_the_compiled_buckets_are_those_of_python(some: list[tuple[bytes, list[bytes] | None]], own: bytes) -> None:
+    keys = [key for key, _ in some]
+    packed = [None if ids is None else b"".join(ids) for _, ids in some]
+    assert others_in(keys, packed, own, 2) == others_by_reference(keys, packed, own, 2)
+
+
+@given(st.lists(st.integers() | st.none() | st.binary() | st.builds(ValueError), max_size=9), st.randoms())
+def test_the_compiled_replies_are_those_of_python(answers: list[Any], chance: Random) -> None:
+    numbers = chance.sample(range(12), len(answers))
+    ours: list[Any] = [None] * 12
+    theirs: list[Any] = [None] * 12
+    is_fine = wire.place_replies(ours, numbers, answers)
+    assert is_fine == wire.place_replies_by_reference(theirs, numbers, answers)
+    assert ours == theirs
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.binary(max_size=1200), min_size=1, max_size=12)), max_size=9))

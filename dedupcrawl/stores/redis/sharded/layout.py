@@ -15,21 +15,19 @@ random               20, 28   in a namespace that is planned for up to ``SHORT_I
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha1
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from redis.crc import key_slot
 
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.stores.redis.address import SHARDED
-from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, filed_in
-from dedupcrawl.utils.extensions import load_extension
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, compiled, filed_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dedupcrawl.stores.redis.namespace import KeyNames
 
@@ -54,17 +52,9 @@ SHORT_IDS = 4096
 _LONG = 1 << 48  # more than any id: the id of a candidate is the time at which it was filed, and this one
 _FIELD_BYTES = 3  #: of a bucket in one of several hashes
 _FIELD_MASK = (1 << 8 * _FIELD_BYTES) - 1
-_STATES = {b"c": ClaimState.COMMITTED, b"p": ClaimState.OPEN, b"o": ClaimState.OPEN, b"u": ClaimState.OPEN}
+_STATES = {b"p": ClaimState.OPEN, b"o": ClaimState.OPEN, b"u": ClaimState.OPEN}
 SCRAPED = b"\2"
 OPENED = b"\1"
-
-
-def _load() -> Any:
-    module, _ = load_extension("dedupcrawl.stores.redis.sharded._commands", 1)
-    return module
-
-
-compiled = _load()  #: makes commands of buckets, and requests; without it Python does
 
 
 class Command(NamedTuple):
@@ -72,6 +62,9 @@ class Command(NamedTuple):
 
     slot: int
     words: tuple[bytes, ...]
+
+
+_new_command = cast("Callable[[type[Command], tuple[int, tuple[bytes, ...]]], Command]", tuple.__new__)  # faster
 
 
 class Found(NamedTuple):
@@ -87,8 +80,7 @@ class Found(NamedTuple):
         return self.owner[:8]
 
 
-@dataclass(frozen=True, slots=True)
-class _Tag:
+class _Tag(NamedTuple):
     slot: int
     records: bytes
     stages: bytes
@@ -155,10 +147,11 @@ class ShardLayout:
     def candidate(self, id: bytes, found: Found, tokens: set[bytes]) -> Candidate:
         """Decode a record; raise ``DamageError`` if it is damaged. ``tokens`` are those of the store object."""
         record = self.codec.unpack(found.value, lambda: f"{self._home(id).records.decode()} {id.hex()}")
+        if found.state == b"c":
+            return Candidate(long_id(id, found.value), record, ClaimState.COMMITTED, mine=False)
         is_scraped = found.state == b"o" and found.owner[8:] == SCRAPED
         state = ClaimState.SCRAPED if is_scraped else _STATES[found.state]
-        mine = state is not ClaimState.COMMITTED and found.token in tokens
-        return Candidate(long_id(id, found.value), record, state, mine)
+        return Candidate(long_id(id, found.value), record, state, found.token in tokens)
 
     # -- commands at the home of a record -------------------------------------------------------
 
@@ -167,6 +160,13 @@ class ShardLayout:
 
     def record_place(self, id: bytes) -> tuple[int, bytes, bytes, bytes]:
         """Return the slot of a record, its hash, the stages of its tag, and its first field."""
+        if compiled is None:
+            return self.record_place_by_reference(id)
+        found: tuple[int, bytes, bytes, bytes] = compiled.record_place(self._tags, id, self.record_shelves)
+        return found
+
+    def record_place_by_reference(self, id: bytes) -> tuple[int, bytes, bytes, bytes]:
+        """Return the same without compiled code."""
         tag, hash = self._home(id), 0
         is_whole = not id[1] >> _PIECES_SHIFT & _PIECES or not self.record_shelves
         if not is_whole:
@@ -176,22 +176,21 @@ class ShardLayout:
 
     def _at_home(self, name: str, id: bytes, *words: bytes) -> Command:
         slot, records, stages, field = self.record_place(id)
-        return Command(slot, (b"EVALSHA", _DIGESTS[name], b"2", records, stages, field, *words))
+        return _new_command(Command, (slot, (b"EVALSHA", _DIGESTS[name], b"2", records, stages, field, *words)))
 
     def file(self, id: bytes, value: bytes, owner: bytes, key: bytes) -> Command:
         """File a pending record, and place its id in this bucket, which has the same tag; ``key`` b"" for none."""
         slot, records, stages, first = self.record_place(id)
         _, shelf, _, field = self._shelf(key) if key else (0, self._home(id).buckets, b"", b"")
         words = (records, stages, shelf, first, value, owner, field, id, key[1:])
-        return Command(slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words))
+        return _new_command(Command, (slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words)))
 
     def peek(self, id: bytes) -> Command:
         """Read a record cheaply; :meth:`peeked` decodes the reply."""
         slot, records, _, field = self.record_place(id)
         first, rest = field[0], field[1:]
-        more = range(1, first >> _PIECES_SHIFT)
-        others = [b"%c%b" % (first | piece << 6, rest) for piece in more]
-        return Command(slot, (b"HMGET", records, field, *others, b"%c%b" % (first | _MARK, rest)))
+        others = [b"%c%b" % (first | piece << 6, rest) for piece in range(1, first >> _PIECES_SHIFT)]
+        return _new_command(Command, (slot, (b"HMGET", records, field, *others, b"%c%b" % (first | _MARK, rest))))
 
     @staticmethod
     def peeked(reply: Any) -> Found | None:
@@ -199,7 +198,8 @@ class ShardLayout:
         *pieces, mark = reply
         if pieces[0] is None or mark is not None:
             return None
-        return Found(b"c", pieces[0] if len(pieces) == 1 else b"".join([piece or b"" for piece in pieces]))
+        value = pieces[0] if len(pieces) == 1 else b"".join([piece or b"" for piece in pieces])
+        return tuple.__new__(Found, (b"c", value, b""))
 
     def fetch(self, id: bytes, now: int) -> Command:
         """Read what stands at a home, and condemn an id that is absent."""
@@ -216,7 +216,7 @@ class ShardLayout:
     def claim(self, id: bytes) -> Command:
         """Turn a pending record into an open claim: the reply is 1 unless it was wounded, or the call is repeated."""
         slot, _, stages, field = self.record_place(id)
-        return Command(slot, (b"HDEL", stages, b"p" + field))
+        return _new_command(Command, (slot, (b"HDEL", stages, b"p" + field)))
 
     def settle(self, id: bytes, owner: bytes, known: bytes, value: bytes, *, commit: bool) -> Command:
         """Claim in spite of wounds by these blockers (b"*": by any), with another record unless that is b""."""
@@ -382,6 +382,23 @@ def long_id(id: bytes, value: bytes) -> int:
 def packed_time(milliseconds: int) -> bytes:
     """Return a time as a server keeps it."""
     return milliseconds.to_bytes(TIME_BYTES, "big")
+
+
+def others_by_reference(
+    keys: Iterable[bytes], packed: Iterable[bytes | None], own: bytes, size: int
+) -> dict[bytes, list[bytes]]:
+    """Return by key the ids of buckets, of this size, without ``own``; keys without others are left out."""
+    found: dict[bytes, list[bytes]] = {}
+    for key, ids in zip(keys, packed, strict=True):
+        if ids and ids != own:
+            there = found.setdefault(key, [])
+            for id in (ids[at : at + size] for at in range(0, len(ids), size)):
+                if id != own and id not in there:
+                    there.append(id)
+    return found
+
+
+others_in = others_by_reference if compiled is None else compiled.others_in
 
 
 @cache

@@ -23,14 +23,18 @@ packed. Another one follows its times as :mod:`~dedupcrawl.stores.redis.packed_r
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from dedupcrawl.detectors.exact import HASH_BYTES
+from dedupcrawl.detectors.minhash import TAG
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import IDENTITY_BYTES, Record, url_key
 from dedupcrawl.stores.redis.packed_records import low_bits, pack_record, time_seen, unpack_record
 from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
 from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
+from dedupcrawl.utils.extensions import load_extension
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +52,15 @@ _FIXED = 1 + 4 + _LOW_BYTES
 _TEXT = ("utf-8", "surrogatepass")
 
 
+def _load() -> Any:
+    module, _ = load_extension("dedupcrawl.stores.redis.sharded._commands", 2)
+    return module
+
+
+recent_url_key = lru_cache(maxsize=16)(url_key)  #: key of a page's home, and of its URL when it is packed
+compiled = _load()  #: packs values, and makes commands and requests; without it Python does
+
+
 class ValueCodec:
     """Packs and unpacks the values of a namespace.
 
@@ -58,6 +71,7 @@ class ValueCodec:
 
     def __init__(self, scheme: str, secret: SecretSeed | None = None) -> None:
         self._sketches = stored_sketches(json.loads(scheme), secret)
+        self._is_compiled = compiled is not None
 
     def pack(self, record: Record, filed: int, seen: int) -> bytes:
         """Return a record as a value; the times are milliseconds of the servers' clock.
@@ -65,17 +79,24 @@ class ValueCodec:
         Raises:
             StoreError: the record does not fit.
         """
-        ago = filed - seen + AHEAD
-        times = filed.to_bytes(TIME_BYTES, "big")
-        times += ago.to_bytes(2, "big") if 0 <= ago < _FAR else b"\xff\xff" + seen.to_bytes(TIME_BYTES, "big")
-        return times + (self._pack_lean(record, times) or pack_record(record))
-
-    def _pack_lean(self, record: Record, times: bytes) -> bytes | None:
-        """Return a record without its keys; None if they cannot be computed, or something does not fit."""
         cluster = record.cluster.encode(*_TEXT)
+        if self._sketches is None or not self._is_lean(record, cluster):
+            return _times(filed, seen) + pack_record(record)
+        if self._is_compiled:
+            url, minhash = pack_url(record.url), self._sketches.minhash
+            value: bytes | None = compiled.pack_value(filed, seen, record, cluster, minhash, url)
+            if value is not None:
+                return value
+        return self._pack_lean(record, cluster, _times(filed, seen))
+
+    def _is_lean(self, record: Record, cluster: bytes) -> bool:
+        """Whether the keys of a record can be computed, and its parts fit."""
         fits = len(record.identity) <= IDENTITY_BYTES and len(cluster) <= IDENTITY_BYTES
-        if self._sketches is None or not fits or self._keys(record.url, record.sketches) != record.keys:
-            return None
+        return fits and self._keys(record.url, record.sketches) == record.keys
+
+    def _pack_lean(self, record: Record, cluster: bytes, times: bytes) -> bytes:
+        """Return a record without its keys, as compiled code does."""
+        assert self._sketches is not None
         head, parts = _LEAN, [low_bits(record.seen)]
         for part, bit in ((record.identity, _IDENTITY), (cluster, _CLUSTER)):
             if part:
@@ -84,13 +105,13 @@ class ValueCodec:
         for index, sketch in enumerate(record.sketches):
             head |= (not sketch) << index
         body = b"".join((*parts, self._sketches.pack(record.sketches), pack_url(record.url)))
-        return b"%c%b%b" % (head, _checksum(times, head, body), body)
+        return times + b"%c%b%b" % (head, _checksum(times, head, body), body)
 
     def _keys(self, url: str, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
         """Return the keys of a record; None if not all of its sketches are those of the detectors."""
         assert self._sketches is not None
         keys = self._sketches.keys(sketches)
-        return keys if keys is None or not url else (url_key(url), *keys)
+        return keys if keys is None or not url else (recent_url_key(url), *keys)
 
     def unpack(self, value: bytes, key: Callable[[], str]) -> Record:
         """Return the record of a value; ``key`` returns where it is stored, for messages.
@@ -98,7 +119,20 @@ class ValueCodec:
         Raises:
             DamageError: the value is damaged or has another version.
         """
-        start, seen = _start_of(value), seen_in(value)
+        seen = seen_in(value)
+        if self._is_compiled and self._sketches is not None:
+            stored = self._sketches
+            found = compiled.unpack_value(value, stored.count, stored.minhash, stored.slots, HASH_BYTES, TAG)
+            if found is not None:
+                low, identity, cluster, sketches, packed = found
+                url = unpack_url(packed)
+                keys = self._keys(url, sketches) or ()
+                return Record(url, keys, sketches, time_seen(low, seen), cluster.decode(*_TEXT), None, identity)
+        return self._unpack(value, seen, key)
+
+    def _unpack(self, value: bytes, seen: int, key: Callable[[], str]) -> Record:
+        """Return the same without compiled code; say what is wrong with a value."""
+        start = _start_of(value)
         if self._sketches is None or start + _FIXED >= len(value) or value[start] & _LEAN != _LEAN:
             return unpack_record(value[start:], seen, key())
         head, body = value[start], value[start + 5 :]
@@ -120,6 +154,12 @@ class ValueCodec:
             cluster=parts[1].decode(*_TEXT),
             identity=parts[0],
         )
+
+
+def _times(filed: int, seen: int) -> bytes:
+    ago = filed - seen + AHEAD
+    packed = filed.to_bytes(TIME_BYTES, "big")
+    return packed + (ago.to_bytes(2, "big") if 0 <= ago < _FAR else b"\xff\xff" + seen.to_bytes(TIME_BYTES, "big"))
 
 
 def _checksum(times: bytes, head: int, body: bytes) -> bytes:

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP, Offer
-from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, long_id, packed_time
-from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
+from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, long_id, others_in, packed_time
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, recent_url_key, seen_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -49,7 +49,7 @@ LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the serv
 MEMORY = 64  #: pages over which that share is measured
 
 
-@dataclass
+@dataclass(slots=True)
 class Filing:
     """A page on its way: what must be withdrawn if it does not end well."""
 
@@ -58,14 +58,13 @@ class Filing:
     record: Record
     token: bytes  #: of the worker
     joined: set[bytes] = field(default_factory=set)  #: keys of the buckets in which its id is
+    long_id: int = field(init=False)  #: the id as a candidate has it
 
-    @property
-    def long_id(self) -> int:
-        """The id as a candidate has it."""
-        return long_id(self.id, packed_time(self.filed))
+    def __post_init__(self) -> None:
+        self.long_id = long_id(self.id, packed_time(self.filed))
 
 
-@dataclass
+@dataclass(slots=True)
 class _View:
     """What a page has met."""
 
@@ -75,15 +74,13 @@ class _View:
     met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
     gone: set[bytes] = field(default_factory=set)
 
-    def add(self, key: bytes, packed: bytes | None, own: bytes) -> None:
-        """Add the ids of a bucket."""
-        if not packed or packed == own:
-            return
-        there = self.buckets.get(key)
-        if there is None:
-            self.buckets[key] = [id for id in self.layout.ids_in(packed) if id != own]
-        else:
-            there += [id for id in self.layout.ids_in(packed) if id != own and id not in there]
+    def add(self, keys: Iterable[bytes], packed: Iterable[bytes | None], own: bytes) -> None:
+        """Add the ids of buckets."""
+        others = others_in(keys, packed, own, self.layout.id_bytes)
+        for key in others.keys() & self.buckets.keys():
+            there = self.buckets[key]
+            others[key] = there + [id for id in others[key] if id not in there]
+        self.buckets |= others
 
     def unmet(self) -> list[bytes]:
         """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
@@ -175,25 +172,26 @@ class ClaimProtocol:
     def _run(self, running: Sequence[Rounds[T]]) -> list[T]:
         ends: list[Any] = [None] * len(running)
         failure: Exception | None = None
-        wants: dict[int, Sequence[Command]] = {}
-        replies: dict[int, list[Any] | None] = dict.fromkeys(range(len(running)))
+        replies: list[tuple[int, list[Any] | None]] = [(n, None) for n in range(len(running))]
         pause = FIRST_PAUSE
         while replies:
-            wants = {}
-            for n, answer in replies.items():
+            wants: list[tuple[int, int]] = []  # pages, and how many commands they want
+            commands: list[Command] = []
+            for n, answer in replies:
                 try:
-                    wants[n] = running[n].send(answer)  # type: ignore[arg-type]  # None starts a generator
+                    want = running[n].send(answer)  # type: ignore[arg-type]  # None starts a generator
+                    wants.append((n, len(want)))
+                    commands += want
                 except StopIteration as stop:
                     ends[n] = stop.value
                 except Exception as error:  # noqa: BLE001  # of one page: the others go on
                     failure = failure or error
-            commands = [command for want in wants.values() for command in want]
             answers = self.wire.ask(commands) if commands else []
             pause = FIRST_PAUSE if commands else min(2 * pause, LONGEST_PAUSE)
             if wants and not commands:
                 time.sleep(pause)
-            ends_at = accumulate(map(len, wants.values()))
-            replies = {n: answers[end - len(want) : end] for (n, want), end in zip(wants.items(), ends_at, strict=True)}
+            ends_at = accumulate(count for _, count in wants)
+            replies = [(n, answers[end - count : end]) for (n, count), end in zip(wants, ends_at, strict=True)]
         if failure is not None:
             raise failure
         return ends
@@ -224,7 +222,9 @@ class ClaimProtocol:
             found = yield from self._look(offer, view)
             if found is not None:
                 return found
-        own = offer.record.own_keys[:1]
+        own = offer.record.keys[:1]  # unless it has an URL: a page is at home where that is
+        if (key := recent_url_key(offer.record.url)) in offer.record.keys:
+            own = (key,)
         while True:
             filing, value = self._new_filing(offer.record, own)
             try:
@@ -242,39 +242,40 @@ class ClaimProtocol:
             view = view.restarted()
 
     def _new_filing(self, record: Record, home: tuple[bytes, ...]) -> tuple[Filing, bytes]:
+        now = self.now()
         with self._lock:
-            filed = self._last = max(self._last + 1, self.now())
-        value = self._value(filed, record)
+            filed = self._last = max(self._last + 1, now)
+        value = self._value(filed, record, now)
         return Filing(self.layout.new_id(b"".join(home), len(value)), filed, record, self.token, {*home}), value
 
-    def _value(self, filed: int, record: Record) -> bytes:
+    def _value(self, filed: int, record: Record, now: int) -> bytes:
         age = round(1000 * (self._clock() - record.seen))
-        return self.layout.codec.pack(record, filed, max(0, min(self.now() - age, (1 << 8 * TIME_BYTES) - 1)))
+        return self.layout.codec.pack(record, filed, max(0, min(now - age, (1 << 8 * TIME_BYTES) - 1)))
 
     def _file(self, filing: Filing, value: bytes, view: _View, *, compares: bool) -> Rounds[bool]:
         """File a page as pending, and place it; return False if its id cannot be used."""
         record, id = filing.record, filing.id
-        keys = tuple(dict.fromkeys(record.keys))
         home = next(iter(filing.joined), b"")
         commands = [self.layout.file(id, value, filing.token + OPENED, home)]
-        others = [key for key in keys if key != home]
+        others = [key for key in dict.fromkeys(record.keys) if key != home]
         if not compares:
             filing.joined.update(others)
             return (yield [*commands, *[self.layout.join(key, id) for key in others]])[0] is not None
-        free = [key for key in others if not view.buckets.get(key)]
+        free = [key for key in others if not view.buckets.get(key)] if view.buckets else others
         replies = yield [*commands, *self.layout.places(free, id)]
+        if len(free) == len(others) and record.probes is None and replies[0] == b"" and 0 not in replies:
+            filing.joined.update(others)  # all buckets were empty
+            return True
         filing.joined.update(key for key, placed in zip(free, replies[1:], strict=True) if placed)
         seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # as if read at the moment they were filled
         seen[home] = replies[0] or b""
         rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
         if replies[0] is not None and rest:  # read after the page was placed: others may look for it only there
-            seen |= {
-                key: packed or b"" for key, packed in zip(rest, (yield self.layout.read_buckets(rest)), strict=True)
-            }
+            found = yield self.layout.read_buckets(rest)
+            seen |= {key: packed or b"" for key, packed in zip(rest, found, strict=True)}
             filing.joined.update(key for key in others if id in self.layout.ids_in(seen[key]))
-        for key in record.lookup_keys:
-            if key in seen:
-                view.add(key, seen[key], id)
+        lookups = [key for key in record.lookup_keys if key in seen]
+        view.add(lookups, [seen[key] for key in lookups], id)
         return replies[0] is not None
 
     def _contest(self, offer: JudgedOffer, filing: Filing, view: _View) -> Rounds[Offer | None]:
@@ -310,16 +311,12 @@ class ClaimProtocol:
     def _blocked(self, judgement: Judgement, filing: Filing, view: _View) -> Rounds[list[bytes] | None]:
         """Return the blockers to wait for; None after wounds, when the page must be judged again."""
         blockers = [self.layout.short_id(id) for id in judgement.blockers]
-        wounds = [
-            id
-            for id in blockers
-            if view.met[id][0].state == b"p" and view.met[id][1].id > filing.long_id
-        ]  # fmt: skip
+        pending = [id for id in blockers if view.met[id][0].state == b"p"]
+        wounds = [id for id in pending if view.met[id][1].id > filing.long_id]
         if not wounds:
             return blockers
-        for id, state in zip(
-            wounds, (yield [self.layout.wound(id, filing.id, self.now()) for id in wounds]), strict=True
-        ):
+        states = yield [self.layout.wound(id, filing.id, self.now()) for id in wounds]
+        for id, state in zip(wounds, states, strict=True):
             view.drop(id, is_gone=state in {b"p", b"X"})
         return None
 
@@ -329,12 +326,13 @@ class ClaimProtocol:
 
     def _join_rest(self, filing: Filing, view: _View) -> Rounds[bool]:
         """Place a page where others stood; return whether that shows ids that it has not met."""
-        rest = [key for key in dict.fromkeys(filing.record.keys) if key not in filing.joined]
-        if rest:
+        if not filing.joined.issuperset(filing.record.keys):
+            rest = [key for key in dict.fromkeys(filing.record.keys) if key not in filing.joined]
             filing.joined.update(rest)  # even if the call fails
-            for key, packed in zip(rest, (yield [self.layout.join(key, filing.id) for key in rest]), strict=True):
-                if key in filing.record.lookup_keys:
-                    view.add(key, packed, filing.id)
+            replies = yield [self.layout.join(key, filing.id) for key in rest]
+            lookups = filing.record.lookup_keys
+            found = [(key, packed) for key, packed in zip(rest, replies, strict=True) if key in lookups]
+            view.add([key for key, _ in found], [packed for _, packed in found], filing.id)
         return bool(view.unmet())
 
     def _settle(self, offer: JudgedOffer, filing: Filing, view: _View, record: Record) -> Rounds[Offer | None]:
@@ -345,7 +343,7 @@ class ClaimProtocol:
             claimed = (yield [self.layout.claim(id)])[0] == 1
         if not claimed:
             known = b"*" if offer.judge is None else b"".join([*view.gone, *view.met])
-            value = self._value(filing.filed, record) if is_changed else b""
+            value = self._value(filing.filed, record, self.now()) if is_changed else b""
             said = (yield [self.layout.settle(id, filing.token + OPENED, known, value, commit=offer.committed)])[0]
             if said == b"X":
                 return None
@@ -439,12 +437,12 @@ class ClaimProtocol:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
         keys = tuple(dict.fromkeys(offer.record.lookup_keys))
-        for key, packed in zip(keys, (yield self.layout.read_buckets(keys)), strict=True):
-            view.add(key, packed, b"")
+        view.add(keys, (yield self.layout.read_buckets(keys)), b"")
         yield from self.read(view)
-        judgement = offer.judge(view.candidates())
+        candidates = view.candidates()
+        judgement = offer.judge(candidates)
         if judgement.record is None or self._is_open(judgement, view):
-            return Offer(None, tuple(view.candidates()))
+            return Offer(None, tuple(candidates))
         view.met = {id: each for id, each in view.met.items() if each[0].state == b"c"}
         view.gone.clear()
         return None
@@ -462,6 +460,8 @@ class ClaimProtocol:
 
     def only_live(self, found: dict[bytes, Found]) -> Rounds[dict[bytes, Found]]:
         """Return what is neither absent, nor expired, nor the claim of a dead worker."""
+        if self._ttl is None and all(each.state == b"c" for each in found.values()):
+            return found
         unsettled = {id: each for id, each in found.items() if each.state != b"c"}
         dead = {*(yield from self._dead(unsettled))} if unsettled else set()
         return {
@@ -485,17 +485,17 @@ class ClaimProtocol:
 
     def states(self, ids: Sequence[bytes]) -> Rounds[dict[bytes, Found]]:
         """Read what stands under ids, and change nothing."""
-        found = dict(zip(ids, map(self.layout.peeked, (yield [self.layout.peek(id) for id in ids])), strict=True))
-        rest = [id for id, each in found.items() if each is None]
+        peeked = [self.layout.peeked(reply) for reply in (yield [self.layout.peek(id) for id in ids])]
+        found = {id: each for id, each in zip(ids, peeked, strict=True) if each is not None}
+        rest = [id for id in ids if id not in found]
         if rest:
             replies = yield [self.layout.look(id) for id in rest]
             found |= {id: Found(*reply) for id, reply in zip(rest, replies, strict=True)}
-        return {id: each for id, each in found.items() if each is not None}
+        return found
 
     def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
         """Return the live records under keys, by rising id."""
         view = _View(self.layout)
-        for key, packed in zip(keys, (yield self.layout.read_buckets(keys)), strict=True):
-            view.add(key, packed, b"")
+        view.add(keys, (yield self.layout.read_buckets(keys)), b"")
         yield from self.read(view)
         return tuple(view.candidates())

@@ -249,7 +249,7 @@ class ShardedStore(JudgedStore):
 
     def _count(self, commands: Sequence[Command]) -> int:
         """Return how many of these commands found what they change."""
-        return sum(reply == 1 for reply in self._ask(commands))
+        return self._ask(commands).count(1)
 
     # -- offers ---------------------------------------------------------------------------------
 

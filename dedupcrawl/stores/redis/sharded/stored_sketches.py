@@ -44,14 +44,15 @@ class StoredSketches:
         self, exact: int, minhash: int | None, *, is_key: bool, constants: Mapping[str, Any], seed: int
     ) -> None:
         self._exact, self._minhash, self._is_key = exact, minhash, is_key
+        self.minhash = -1 if minhash is None else minhash
         self.count = 1 if minhash is None else 2
-        self._slots = int(constants.get("slots", 0))
+        self.slots = int(constants.get("slots", 0))
         self._bands = constants.get("bands", 0), constants.get("rows", 0), seed
         self._maker = self._new_maker(constants, seed) if minhash is not None and is_compiled() else None
 
     def _new_maker(self, constants: Mapping[str, Any], seed: int) -> RecordMaker:
         """Return what computes the keys of a record in one call."""
-        counts = {"round": ROUNDS, "order": self._slots, "row": constants["rows"], "band": constants["bands"]}
+        counts = {"round": ROUNDS, "order": self.slots, "row": constants["rows"], "band": constants["bands"]}
         numbers = [seeded_constants(seed, purpose, count) for purpose, count in counts.items()]
         lengths = constants["characters"], constants["words"]
         sketcher = loaded().Sketcher(tuple, TAG, normalizer(False), hasher(seed), *lengths, *numbers)
@@ -86,7 +87,7 @@ class StoredSketches:
             return None
         sketch = sketches[self._minhash] if self._minhash is not None else b""
         if sketch:
-            if len(sketch) != HEADER.size + self._slots or sketch[0] != TAG:
+            if len(sketch) != HEADER.size + self.slots or sketch[0] != TAG:
                 return None
             found[1 - self._exact] = band_keys(np.frombuffer(sketch, np.uint8, offset=HEADER.size), *self._bands)
         return bucket_keys(enumerate(found))
@@ -110,7 +111,7 @@ class StoredSketches:
             elif not empty & 1 << index:
                 length, at = _read_number(data, at)
                 shingles, at = _read_number(data, at)
-                sketch, at = HEADER.pack(TAG, length, shingles) + data[at : at + self._slots], at + self._slots
+                sketch, at = HEADER.pack(TAG, length, shingles) + data[at : at + self.slots], at + self.slots
             sketches += (sketch,)
         return sketches, at
 

@@ -28,7 +28,7 @@ from redis.exceptions import ConnectionError as NoConnection
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.redis.connection import store_error
-from dedupcrawl.stores.redis.sharded.layout import compiled
+from dedupcrawl.stores.redis.sharded.packed_values import compiled
 from dedupcrawl.stores.redis.transports import CHUNK, hiredis, pack_command, read_replies, read_reply
 
 if TYPE_CHECKING:
@@ -110,9 +110,10 @@ class ClusterWire:
         """
         replies: list[Any] = [None] * len(commands)
         todo: list[tuple[int, Place | None, bool]] | None = None  # all, to whoever has the slot
-        began, pause = time.monotonic(), FIRST_PAUSE
+        began, pause, is_refused = time.monotonic(), FIRST_PAUSE, False
         for turn in count(1):
-            todo, cause = self._round(commands, replies, todo)
+            todo, cause, has_errors = self._round(commands, replies, todo)
+            is_refused |= has_errors
             if not todo:
                 break
             if cause is None and turn > REDIRECTS:
@@ -123,18 +124,19 @@ class ClusterWire:
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 self._look_up_map()
-        for reply in replies:
-            if isinstance(reply, Exception):
-                raise self._error(reply) from reply
+        refused = next((reply for reply in replies if isinstance(reply, Exception)), None) if is_refused else None
+        if refused is not None:
+            raise self._error(refused) from refused
         return replies
 
     def _round(
         self, commands: Sequence[Command], replies: list[Any], todo: Sequence[tuple[int, Place | None, bool]] | None
-    ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None]:
-        """Send commands, and return those to send again, with the reason to pause before."""
+    ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None, bool]:
+        """Send commands; return those to send again, the reason to pause before, and whether a reply is an error."""
         self.trips += 1
         again: list[tuple[int, Place | None, bool]] = []
         cause: Exception | None = None
+        has_errors = False
         sent = []
         for sending in self._all(commands) if todo is None else self._sendings(commands, todo):
             try:
@@ -156,12 +158,14 @@ class ClusterWire:
                     f"The store {self._shown} cannot be used now: {acknowledged} replicas have acknowledged a claim, "
                     f"and wait_replicas is {self._wait}."
                 )
-            some, reason = self._sort(sending, commands, answers, replies)
-            again += some
-            cause = reason or cause
+            if not place_replies(replies, sending.numbers, answers):
+                has_errors = True
+                some, reason = self._sort(sending, commands, answers, replies)
+                again += some
+                cause = reason or cause
         if lacking is not None:  # now that the replies of all nodes have been read
             raise lacking
-        return again, cause
+        return again, cause, has_errors
 
     def _all(self, commands: Sequence[Command]) -> Iterable[_Sending]:
         """Return what is to be sent to each node if each command goes to the owner of its slot."""
@@ -217,10 +221,7 @@ class ClusterWire:
     def _sort(
         self, sending: _Sending, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
     ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None]:
-        if not any(isinstance(reply, Exception) for reply in answers):
-            for n, reply in zip(sending.numbers, answers, strict=True):
-                replies[n] = reply
-            return [], None
+        """Put replies into their places; return commands to send again, and the reason to pause before."""
         again: list[tuple[int, Place | None, bool]] = []
         unknown: set[bytes] = set()
         cause: Exception | None = None
@@ -350,7 +351,17 @@ def requests_by_reference(
     return found
 
 
+def place_replies_by_reference(replies: list[Any], numbers: list[int], answers: list[Any]) -> bool:
+    """Put answers into their places among the replies; return False if one is an error."""
+    if any(isinstance(reply, Exception) for reply in answers):
+        return False
+    for n, reply in zip(numbers, answers, strict=True):
+        replies[n] = reply
+    return True
+
+
 requests = requests_by_reference if compiled is None else compiled.requests
+place_replies = place_replies_by_reference if compiled is None else compiled.place_replies
 _packed: Callable[[tuple[bytes, ...]], bytes] = _pack if hiredis is None else hiredis.pack_command
 
 
