@@ -129,8 +129,8 @@ def race_worker(url: str, namespace: str, numbers: list[int], barrier: Any, resu
         results.put([page.sketches[0] for some in chunked(pages, BATCH) for page in keep(store, some)])
 
 
-def race(cluster: Cluster, runs: int, pages: int, workers: int) -> None:
-    """Let processes race for the same pages."""
+def race(cluster: Cluster, runs: int, pages: int, workers: int, plan: int) -> None:
+    """Let processes race for the same pages, in a namespace that is planned for so many."""
     stories = {page_of(n).sketches[0] for n in range(pages)}
     fine = 0
     for run in range(runs):
@@ -140,7 +140,7 @@ def race(cluster: Cluster, runs: int, pages: int, workers: int) -> None:
             for worker, order in enumerate(orders):
                 Random(run * workers + worker).shuffle(order)
         began = time.perf_counter()
-        kept = Counter(story for part in _raced(cluster.url, f"race{run}", orders) for story in part)
+        kept = Counter(story for part in _raced(planned(cluster, plan), f"race{run}", orders) for story in part)
         twice = sum(count > 1 for count in kept.values())
         lost = len(stories - kept.keys())
         fine += not lost and not twice
@@ -152,6 +152,11 @@ def race(cluster: Cluster, runs: int, pages: int, workers: int) -> None:
         )
     _ratios["race: runs that keep each story once/all runs"] = fine / runs
     check("runs that keep a story never or twice", runs - fine, 0)
+
+
+def planned(cluster: Cluster, pages: int) -> str:
+    """Return the URL of a namespace that is planned for so many pages; 0: for none."""
+    return f"{cluster.url}?pages={pages}" if pages else cluster.url
 
 
 def _raced(url: str, namespace: str, orders: Sequence[list[int]]) -> list[list[bytes]]:
@@ -228,14 +233,14 @@ def measured(store: Store, servers: Sequence[Server], pages: Sequence[Record], b
     return Cost(1e6 * sum(spent) / count, 1e6 * client / count, trips / max(1, count / batch), shares)
 
 
-def cost(cluster: Cluster, rounds: int, pages: int) -> None:
+def cost(cluster: Cluster, rounds: int, pages: int, plan: int) -> None:
     """Compare the CPU time of a cluster with that of one server."""
     found: dict[str, list[Cost]] = {}
     single = Server(next(iter(binaries().values()))).start()
     try:
         for number in range(rounds):
             for batch, how in ((BATCH, "batched"), (1, "singly")):
-                _cost_round(cluster, single, number, pages, batch, how, found)
+                _cost_round(cluster, single, number, pages, batch, how, found, plan)
     finally:
         single.remove()
     for name, bar in SERVER_BARS.items():
@@ -258,7 +263,14 @@ def cost(cluster: Cluster, rounds: int, pages: int) -> None:
 
 
 def _cost_round(
-    cluster: Cluster, single: Server, number: int, pages: int, batch: int, how: str, found: dict[str, list[Cost]]
+    cluster: Cluster,
+    single: Server,
+    number: int,
+    pages: int,
+    batch: int,
+    how: str,
+    found: dict[str, list[Cost]],
+    plan: int,
 ) -> None:
     first = [crawled_page(n) for n in range(pages)]
     copies = [copy_of(page) for page in first]
@@ -267,7 +279,7 @@ def _cost_round(
         for kind, some in (("new", first), ("duplicate", copies)):
             found.setdefault(f"{kind}, one server", []).append(measured(store, [single], some, 1))
     primaries = cluster.primaries()
-    with open_store(cluster.url, namespace=f"cost{number}{how}", scheme=SCHEME) as store:
+    with open_store(planned(cluster, plan), namespace=f"cost{number}{how}", scheme=SCHEME) as store:
         assert isinstance(store, ShardedStore)
         keep(store, [crawled_page(pages + n) for n in range(50)])
         store._protocol._duplicates = 0.0
@@ -326,11 +338,9 @@ def _storm_batch(store: JudgedStore, pages: list[Record], out: Any) -> list[Reco
 class Storm:
     """Workers that are killed while nodes fail and slots move."""
 
-    def __init__(
-        self, cluster: Cluster, folder: Path, stories: int, kills: int, failovers: int, query: str = ""
-    ) -> None:
+    def __init__(self, cluster: Cluster, url: str, folder: Path, stories: int, kills: int, failovers: int) -> None:
         self.cluster, self.folder, self.stories = cluster, folder, stories
-        self.url = cluster.url + query
+        self.url = url
         self.kills, self.failovers = kills, failovers
         self.random = Random(1)
         self.context = multiprocessing.get_context("fork")
@@ -412,14 +422,15 @@ class Storm:
         return lost, twice, again
 
 
-def storm(cluster: Cluster, stories: int, kills: int, failovers: int, *, strict: bool) -> None:
+def storm(cluster: Cluster, stories: int, kills: int, failovers: int, plan: int, *, strict: bool) -> None:
     """Make a storm."""
     cluster.empty()
+    url = f"{cluster.url}?pages={plan}&wait_replicas={strict:d}"
     with tempfile.TemporaryDirectory() as folder:
-        made = Storm(cluster, Path(folder), stories, kills, failovers, "?wait_replicas=1" if strict else "")
+        made = Storm(cluster, url, Path(folder), stories, kills, failovers)
         began = time.perf_counter()
         made.run()
-        with open_store(cluster.url, namespace="storm", scheme={}) as store:
+        with open_store(url, namespace="storm", scheme={}) as store:
             assert isinstance(store, JudgedStore)
             missing = len(keep(store, [page_of(n) for n in range(stories)]))
             left = store.info().open
@@ -461,6 +472,7 @@ def main() -> None:
     parser.add_argument("--strict", action="store_true", help="the storm waits for a replica (wait_replicas=1)")
     parser.add_argument("--stories", type=int, default=3000, help="of the storm")
     parser.add_argument("--rounds", type=int, default=4, help="of the cost")
+    parser.add_argument("--plan", type=int, default=0, help="pages that the namespaces are planned for; 0: no plan")
     add_json_option(parser)
     args = parser.parse_args()
     parts = args.parts or PARTS
@@ -468,12 +480,12 @@ def main() -> None:
     try:
         cluster.start()
         if "race" in parts:
-            race(cluster, args.runs, args.pages, args.workers)
+            race(cluster, args.runs, args.pages, args.workers, args.plan)
         if "cost" in parts:
             cluster.empty()
-            cost(cluster, args.rounds, 2000)
+            cost(cluster, args.rounds, 2000, args.plan)
         if "storm" in parts:
-            storm(cluster, args.stories, args.kills, args.failovers, strict=args.strict)
+            storm(cluster, args.stories, args.kills, args.failovers, args.plan, strict=args.strict)
         if "distance" in parts:
             distance(cluster)
     finally:

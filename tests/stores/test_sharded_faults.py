@@ -287,6 +287,18 @@ def test_what_a_failover_made_pending_can_be_committed(nodes: Cluster) -> None:
         assert keep(store, copies, 2) == []
 
 
+def test_a_page_that_is_being_committed_cannot_be_wounded(nodes: Cluster) -> None:
+    """Its stage is removed by a second command."""
+    with sharded(nodes.url) as store:
+        id = claimed_and_lost(store, story(1, "http://a"), b"p")
+        short, other = store._layout.short_id(id), store._layout.new_id(b"", 100)
+        assert store._wire.ask(store._layout.seal(short)[:1]) == [1]
+        assert store._wire.ask([store._layout.wound(short, other, 1)]) == [b"c"]
+        assert keep(store, [story(1, "http://b")], 1) == []
+        assert store.commit([id]) == 1
+        assert [each.state for each in store.records()] == [ClaimState.COMMITTED]
+
+
 @pytest.mark.parametrize("how", ["offer", "prune"])
 def test_a_late_page_that_is_claimed_meanwhile_is_not_buried(
     clocked: Opener, clock_of: Clock, monkeypatch: pytest.MonkeyPatch, how: str

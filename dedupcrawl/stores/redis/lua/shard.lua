@@ -6,7 +6,7 @@
 --       that has more than are read from it (BUCKET_CAP of stores/base.py). b: buckets: field -> ids, the newest last.
 -- ARGV  ids have the first byte of their tag where the tag is not known ("whole"), and not its other two bits where it is.
 --       Keys have 5 bytes where the tag is known, and 6 elsewhere. Times are milliseconds in 6 bytes.
--- A record that is no claim is committed, whatever its stage. Each script may be called twice.
+-- A record that is no claim is committed, whatever its stage: that ends after it. Each script may be called twice.
 
 --@ state_of
 -- Returns c (committed), p (pending), o (open or scraped) or u (unknown), with the record and its owner; nil if there is none.
@@ -64,14 +64,17 @@ return state_of(KEYS[1], KEYS[2], ARGV[1]) or {'X'}
 -- KEYS r s, ARGV id, whole id of the blocker, now. Asks a pending page to give way if the blocker is kept. Returns p, or the
 -- state. An id that is absent, since a failover has lost it, is condemned: its filing may be sent again.
 local r, s, id = KEYS[1], KEYS[2], ARGV[1]
-local blockers = redis.call('HGET', s, 'w' .. id)
-if blockers or redis.call('HDEL', s, 'p' .. id) == 1 then
-  redis.call('HSET', s, 'w' .. id, (blockers or '') .. ARGV[2])
-  return 'p'
-end
 local found = state_of(r, s, id)
-if not found then redis.call('HSET', s, 'x' .. id, ARGV[3]) end
-return found and found[1] or 'X'
+if not found then
+  redis.call('HSET', s, 'x' .. id, ARGV[3])
+  return 'X'
+end
+if found[1] == 'p' then
+  local blockers = redis.call('HGET', s, 'w' .. id)
+  redis.call('HDEL', s, 'p' .. id)
+  redis.call('HSET', s, 'w' .. id, (blockers or '') .. ARGV[2])
+end
+return found[1]
 
 --@ settle
 -- KEYS r s, ARGV id, owner, ids of blockers that do not count ("*": none does), new record ("": the same), "1" to commit.

@@ -222,8 +222,17 @@ class ShardLayout:
         """Claim in spite of wounds by these blockers (b"*": by any), with another record unless that is b""."""
         return self._at_home("settle", id, owner, known, value, b"1" if commit else b"")
 
+    def seal(self, id: bytes) -> list[Command]:
+        """Make a claim permanent, and remove its stage. The first reply is 1 unless it was no claim any more."""
+        slot, records, stages, field = self.record_place(id)
+        mark = b"%c%b" % (field[0] | _MARK, field[1:])
+        return [
+            _new_command(Command, (slot, (b"HDEL", records, mark))),
+            _new_command(Command, (slot, (b"HDEL", stages, b"p" + field, b"w" + field, b"o" + field))),
+        ]
+
     def commit(self, id: bytes) -> Command:
-        """Make a claim permanent."""
+        """Do the same with what is no claim any more, and tell whether there is a record."""
         return self._at_home("commit", id)
 
     def scraped(self, id: bytes, token: bytes) -> Command:

@@ -348,7 +348,9 @@ class ShardedStore(JudgedStore):
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
         own = self._own_filings(ids)
-        committed = self._count([self._layout.commit(filing.id) for _, filing in own])
+        sealed = self._ask([command for _, filing in own for command in self._layout.seal(filing.id)])[::2]
+        left = [filing.id for (_, filing), reply in zip(own, sealed, strict=True) if reply != 1]
+        committed = len(own) - len(left) + self._count([self._layout.commit(id) for id in left])
         self._remove_own(id for id, _ in own)
         if committed:
             self._supersede(supersede)
