@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 PLANNED = (10**7, 10**8, 10**9, 10**10)  #: kept pages
 SIZES = (30_000, 1_000_000, 10_000_000)  #: pages of the namespaces of which some tags are filled
+PLAN = 1_000_000  #: pages that namespaces are planned for to which other numbers are filed
+FILED = (30_000, 100_000, 300_000, PLAN, 3_000_000, 10_000_000)  #: those numbers
 MOST = 10_000  #: records that are filed for one size
 TOGETHER = 200  #: pages in a batch
 BANDS = 6  #: keys beside those of the text's hash and of the URL
@@ -213,11 +215,14 @@ class Bench:
         store._layout.codec = _Trusting(scheme_json(scheme))
         return store
 
-    def bytes_a_page(self, shape: Shape, pages: int) -> tuple[float, float]:
-        """Return the bytes of a page in memory and in a snapshot, in a namespace with so many."""
+    def bytes_a_page(self, shape: Shape, pages: int, plan: int | None = None) -> tuple[float, float]:
+        """Return the bytes of a page in memory and in a snapshot, in a namespace with so many.
+
+        ``plan``: pages that it is planned for; None: as many.
+        """
         self._empty()
         tags, number = filled(pages)
-        with self.store(shape, pages if shape.is_planned else 0) as store:
+        with self.store(shape, (pages if plan is None else plan) if shape.is_planned else 0) as store:
             store.add_many(list(records(shape, tags, range(number, number + 1))))  # connections and scripts
             before = self.total("memory", "used_memory"), self._snapshots()
             for some in chunked(records(shape, tags, range(number)), TOGETHER):
@@ -272,6 +277,11 @@ def measure(pages: int) -> tuple[Measured, dict[str, dict[str, float]]]:
                 sizes[name][f"{size:,}"], disk = bench.bytes_a_page(shape, size)
                 snapshot = disk if name == DEFAULT else snapshot
                 print(f"{name}, {size:,} pages: {sizes[name][f'{size:,}']:.0f} bytes a page", flush=True)
+        for name in (DEFAULT, SMALLEST):
+            sizes[f"{name}, planned for {PLAN:,}"] = {
+                f"{size:,}": bench.bytes_a_page(SHAPES[name], size, PLAN)[0] for size in FILED
+            }
+            print(sizes[f"{name}, planned for {PLAN:,}"], flush=True)
         work = bench.work(SHAPES[DEFAULT], pages)
     finally:
         cluster.remove()

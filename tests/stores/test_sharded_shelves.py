@@ -186,10 +186,14 @@ def test_the_compiled_commands_are_those_of_python(keys: list[bytes], shelves: i
 
 
 @given(st.binary(min_size=4, max_size=5), st.sampled_from([1, 2, 4, 122, 122_070]) | st.integers(1, 999_999_999))
-def test_the_compiled_place_of_a_record_is_that_of_python(id: bytes, shelves: int) -> None:
+def test_the_compiled_commands_of_a_record_are_those_of_python(id: bytes, shelves: int) -> None:
     layout = ShardLayout(KeyNames("news"), "")
     layout.set_shelves(shelves)
     assert layout.record_place(id) == layout.record_place_by_reference(id)
+    assert layout.peek(id) == layout.peek_by_reference(id)
+    assert layout.claim(id) == layout.claim_by_reference(id)
+    assert layout.seal(id) == layout.seal_by_reference(id)
+    assert {type(each) for each in (layout.peek(id), layout.claim(id), *layout.seal(id))} == {Command}
 
 
 IDS = st.lists(st.binary(min_size=2, max_size=2), max_size=5)

@@ -11,7 +11,7 @@ from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-VERSION = 2
+VERSION = 3
 
 cdef enum:
     KEY = 6  # bytes of a key
@@ -36,7 +36,8 @@ cdef const char* HEXADECIMAL = b"0123456789abcdef"
 
 cdef extern from *:
     """
-    /* A named tuple of two items, without the call of its class. */
+    /* A named tuple of a number and a tuple of bytes, without the call of its class. The garbage collector need not
+       look at either of them, and does not: there are twenty for each page. */
     static PyObject *named_pair(PyObject *type, PyObject *first, PyObject *second) {
         PyObject *made = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 2);
         if (made != NULL) {
@@ -44,11 +45,13 @@ cdef extern from *:
             Py_INCREF(second);
             PyTuple_SET_ITEM(made, 0, first);
             PyTuple_SET_ITEM(made, 1, second);
+            PyObject_GC_UnTrack(made);
+            PyObject_GC_UnTrack(second);
         }
         return made;
     }
     """
-    object named_pair(object type, object first, object second)
+    object named_pair(object type, object first, object second)  # a class of the layout
 
 
 cdef Py_ssize_t _width(Py_ssize_t number) noexcept:
@@ -130,8 +133,6 @@ def bucket_commands(object command, bytes name, object keys, bytes id, list tags
     cdef unsigned char* out
     cdef int at
     cdef tuple tag, words
-    if not (isinstance(command, type) and issubclass(command, tuple)):
-        raise TypeError("the class of commands is none of tuples")
     for key in keys:
         if key is None or PyBytes_GET_SIZE(key) != KEY:
             raise ValueError(f"a key of {KEY} bytes is needed: {key!r}")
@@ -181,22 +182,70 @@ def requests(object commands, list owners):
     return found
 
 
+cdef bytes _with_bits(bytes id, int bits, bytes letter):
+    """Return a letter, and the field of a record with these bits in place of those of the tag."""
+    cdef Py_ssize_t before = PyBytes_GET_SIZE(letter), size = PyBytes_GET_SIZE(id) - 1
+    cdef bytes field = PyBytes_FromStringAndSize(NULL, before + size)
+    cdef char* out = PyBytes_AS_STRING(field)
+    memcpy(out, PyBytes_AS_STRING(letter), before)
+    memcpy(out + before, PyBytes_AS_STRING(id) + 1, size)
+    out[before] = <char> (out[before] & FIELD_BITS | bits << 6)
+    return field
+
+
+cdef bytes _records_of(tuple tag, bytes id, uint64_t shelves):
+    """Return the hash of a record."""
+    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(id)
+    cdef uint64_t bits = 0
+    cdef Py_ssize_t at
+    if not shelves or not data[1] >> PIECES_SHIFT & 3:
+        return tag[1]
+    for at in range(2, PyBytes_GET_SIZE(id)):
+        bits = bits << 8 | data[at]
+    return _shelf_name(tag[1], bits % shelves)
+
+
+cdef tuple _tag_of(list tags, bytes id):
+    if PyBytes_GET_SIZE(id) < 3:
+        raise ValueError(f"an id is needed: {id!r}")
+    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(id)
+    return _tag(tags, data[0] << 2 | data[1] >> 6)
+
+
 def record_place(list tags, bytes id not None, uint64_t shelves):
     """Return slot, hash, stages and first field of a record."""
-    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(id)
-    cdef Py_ssize_t size = PyBytes_GET_SIZE(id), at
-    if size < 3:
-        raise ValueError(f"an id is needed: {id!r}")
-    cdef tuple tag = _tag(tags, data[0] << 2 | data[1] >> 6)
-    cdef bytes records = tag[1]
-    cdef uint64_t bits = 0
-    if shelves and data[1] >> PIECES_SHIFT & 3:
-        for at in range(2, size):
-            bits = bits << 8 | data[at]
-        records = _shelf_name(records, bits % shelves)
-    cdef bytes field = PyBytes_FromStringAndSize(<const char*> data + 1, size - 1)
-    PyBytes_AS_STRING(field)[0] = <char> (data[1] & FIELD_BITS)
-    return tag[0], records, tag[2], field
+    cdef tuple tag = _tag_of(tags, id)
+    return tag[0], _records_of(tag, id, shelves), tag[2], _with_bits(id, 0, b"")
+
+
+def peek_command(object command, list tags, bytes id not None, uint64_t shelves):
+    """Return the command that reads a record and its mark."""
+    cdef tuple tag = _tag_of(tags, id), words
+    cdef bytes records = _records_of(tag, id, shelves), first = _with_bits(id, 0, b""), mark = _with_bits(id, 3, b"")
+    cdef int pieces = <uint8_t> PyBytes_AS_STRING(id)[1] >> PIECES_SHIFT & 3
+    if pieces < 2:
+        words = (b"HMGET", records, first, mark)
+    elif pieces == 2:
+        words = (b"HMGET", records, first, _with_bits(id, 1, b""), mark)
+    else:
+        words = (b"HMGET", records, first, _with_bits(id, 1, b""), _with_bits(id, 2, b""), mark)
+    return named_pair(command, tag[0], words)
+
+
+def claim_command(object command, list tags, bytes id not None):
+    """Return the command that turns a pending record into an open claim."""
+    cdef tuple tag = _tag_of(tags, id)
+    return named_pair(command, tag[0], (b"HDEL", tag[2], _with_bits(id, 0, b"p")))
+
+
+def seal_commands(object command, list tags, bytes id not None, uint64_t shelves):
+    """Return the commands that make a claim permanent, and remove its stage."""
+    cdef tuple tag = _tag_of(tags, id)
+    cdef tuple stage = (b"HDEL", tag[2], _with_bits(id, 0, b"p"), _with_bits(id, 0, b"w"), _with_bits(id, 0, b"o"))
+    return [
+        named_pair(command, tag[0], (b"HDEL", _records_of(tag, id, shelves), _with_bits(id, 3, b""))),
+        named_pair(command, tag[0], stage),
+    ]
 
 
 def place_replies(list replies not None, list numbers not None, list answers not None):

@@ -187,10 +187,17 @@ class ShardLayout:
 
     def peek(self, id: bytes) -> Command:
         """Read a record cheaply; :meth:`peeked` decodes the reply."""
+        if compiled is None:
+            return self.peek_by_reference(id)
+        found: Command = compiled.peek_command(Command, self._tags, id, self.record_shelves)
+        return found
+
+    def peek_by_reference(self, id: bytes) -> Command:
+        """Return the same without compiled code."""
         slot, records, _, field = self.record_place(id)
         first, rest = field[0], field[1:]
         others = [b"%c%b" % (first | piece << 6, rest) for piece in range(1, first >> _PIECES_SHIFT)]
-        return _new_command(Command, (slot, (b"HMGET", records, field, *others, b"%c%b" % (first | _MARK, rest))))
+        return Command(slot, (b"HMGET", records, field, *others, b"%c%b" % (first | _MARK, rest)))
 
     @staticmethod
     def peeked(reply: Any) -> Found | None:
@@ -215,8 +222,15 @@ class ShardLayout:
 
     def claim(self, id: bytes) -> Command:
         """Turn a pending record into an open claim: the reply is 1 unless it was wounded, or the call is repeated."""
+        if compiled is None:
+            return self.claim_by_reference(id)
+        found: Command = compiled.claim_command(Command, self._tags, id)
+        return found
+
+    def claim_by_reference(self, id: bytes) -> Command:
+        """Return the same without compiled code."""
         slot, _, stages, field = self.record_place(id)
-        return _new_command(Command, (slot, (b"HDEL", stages, b"p" + field)))
+        return Command(slot, (b"HDEL", stages, b"p" + field))
 
     def settle(self, id: bytes, owner: bytes, known: bytes, value: bytes, *, commit: bool) -> Command:
         """Claim in spite of wounds by these blockers (b"*": by any), with another record unless that is b""."""
@@ -224,12 +238,17 @@ class ShardLayout:
 
     def seal(self, id: bytes) -> list[Command]:
         """Make a claim permanent, and remove its stage. The first reply is 1 unless it was no claim any more."""
+        if compiled is None:
+            return self.seal_by_reference(id)
+        found: list[Command] = compiled.seal_commands(Command, self._tags, id, self.record_shelves)
+        return found
+
+    def seal_by_reference(self, id: bytes) -> list[Command]:
+        """Return the same without compiled code."""
         slot, records, stages, field = self.record_place(id)
         mark = b"%c%b" % (field[0] | _MARK, field[1:])
-        return [
-            _new_command(Command, (slot, (b"HDEL", records, mark))),
-            _new_command(Command, (slot, (b"HDEL", stages, b"p" + field, b"w" + field, b"o" + field))),
-        ]
+        stage = (b"HDEL", stages, b"p" + field, b"w" + field, b"o" + field)
+        return [Command(slot, (b"HDEL", records, mark)), Command(slot, stage)]
 
     def commit(self, id: bytes) -> Command:
         """Do the same with what is no claim any more, and tell whether there is a record."""

@@ -53,7 +53,7 @@ _TEXT = ("utf-8", "surrogatepass")
 
 
 def _load() -> Any:
-    module, _ = load_extension("dedupcrawl.stores.redis.sharded._commands", 2)
+    module, _ = load_extension("dedupcrawl.stores.redis.sharded._commands", 3)
     return module
 
 
