@@ -6,7 +6,8 @@ The benchmark starts a Valkey cluster of three primaries and three replicas on l
     Processes (``--workers``: eight) offer the same pages, in random order and all in the same order from a barrier.
     Each story must be kept exactly once.
 ``cost``
-    CPU time of all primaries per page, new and duplicate, against that of one server; in batches and singly. CPU
+    CPU time of all primaries per page, new and duplicate, against that of one server; in batches and singly. Neither
+    has replicas, or all have (``--replicas 1``): a server sends them each write, for which it takes time, too. CPU
     time of the client and awaited round trips per page, and the share of each primary in the work. The keys of pages
     are those of their sketches, so a cluster computes them instead of storing them.
 ``storm``
@@ -239,16 +240,25 @@ def measured(store: Store, servers: Sequence[Server], pages: Sequence[Record], b
     return Cost(1e6 * sum(spent) / count, 1e6 * client / count, trips / max(1, count / batch), shares)
 
 
-def cost(cluster: Cluster, rounds: int, pages: int, plan: int) -> None:
-    """Compare the CPU time of a cluster with that of one server."""
+def cost(rounds: int, pages: int, plan: int, replicas: int) -> None:
+    """Compare the CPU time of a cluster with that of one server, which has as many replicas as a primary."""
     found: dict[str, list[Cost]] = {}
-    single = Server(next(iter(binaries().values()))).start()
+    binary = next(iter(binaries().values()))
+    cluster, single = Cluster(replicas=replicas), Server(binary)
+    others = [Server(binary, ["--replicaof", "127.0.0.1", f"{single.port}"]) for _ in range(replicas)]
     try:
+        cluster.start()
+        single.start()
+        for other in others:
+            other.start()
+            cluster.wait(lambda: _is_replica(single))
         for number in range(rounds):
             for batch, how in ((BATCH, "batched"), (1, "singly")):
                 _cost_round(cluster, single, number, pages, batch, how, found, plan)
     finally:
-        single.remove()
+        cluster.remove()
+        for each in (single, *others):
+            each.remove()
     for name, bar in SERVER_BARS.items():
         kind = name.partition(",")[0]
         one = min(each.server for each in found[f"{kind}, one server"])
@@ -266,6 +276,12 @@ def cost(cluster: Cluster, rounds: int, pages: int, plan: int) -> None:
     shares = found["new, batched"][0].shares
     print("shares of the primaries:", ", ".join(f"{share:.1%}" for share in shares))
     check("distance of a primary's share from a third", max(abs(share - 1 / 3) for share in shares), BALANCE)
+
+
+def _is_replica(server: Server) -> bool:
+    """Whether a server sends its writes to another one."""
+    with server.client() as client:
+        return "online" in str(client.info("replication"))
 
 
 def _cost_round(
@@ -478,18 +494,18 @@ def main() -> None:
     parser.add_argument("--strict", action="store_true", help="the storm waits for a replica (wait_replicas=1)")
     parser.add_argument("--stories", type=int, default=3000, help="of the storm")
     parser.add_argument("--rounds", type=int, default=4, help="of the cost")
+    parser.add_argument("--replicas", type=int, default=0, help="of each server in the cost")
     parser.add_argument("--plan", type=int, default=0, help="pages that the namespaces are planned for; 0: no plan")
     add_json_option(parser)
     args = parser.parse_args()
     parts = args.parts or PARTS
+    if "cost" in parts:
+        cost(args.rounds, 2000, args.plan, args.replicas)
     cluster = Cluster(("--cluster-node-timeout", "3000"))  # in the storm replicas take over by themselves
     try:
         cluster.start()
         if "race" in parts:
             race(cluster, args.runs, args.pages, args.workers, args.plan)
-        if "cost" in parts:
-            cluster.empty()
-            cost(cluster, args.rounds, 2000, args.plan)
         if "storm" in parts:
             storm(cluster, args.stories, args.kills, args.failovers, args.plan, strict=args.strict)
         if "distance" in parts:

@@ -15,7 +15,7 @@ from dedupcrawl import Deduplicator, Status
 from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores.base import ClaimState, JudgedOffer, Record
 from dedupcrawl.stores.redis.sharded import wire
-from dedupcrawl.stores.redis.sharded.layout import _DIGESTS, TAGS, Command, ShardLayout
+from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, ShardLayout
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from tests.stores.factories import Clock, Opener
 from tests.stores.sharding import SameSketch, finished, is_waiting, keep, leftovers, run_together, sharded, story
@@ -204,14 +204,14 @@ def test_a_node_that_leaves_its_role_while_it_waits_is_asked_again(
     nodes: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its answer to WAIT is an error then, and the promoted replica may lack what it has written."""
-    read, failures = wire._read, [ResponseError("UNBLOCKED force unblock from blocking operation")]
+    read, failures = wire._Link.read, [ResponseError("UNBLOCKED force unblock from blocking operation")]
 
-    def failing(connection: Any, count: int) -> list[Any]:
-        replies = read(connection, count)
+    def failing(link: Any, count: int) -> list[Any]:
+        replies = read(link, count)
         return [*replies[:-1], failures.pop()] if count > 1 and failures else replies
 
     with sharded(f"{nodes.url}?wait_replicas=1&socket_timeout=120") as store:
-        monkeypatch.setattr(wire, "_read", failing)
+        monkeypatch.setattr(wire._Link, "read", failing)
         assert len(keep(store, [story(n, f"http://a/{n}") for n in range(9)], 9)) == 9
         assert failures == []
         assert len(list(store.records())) == 9
@@ -353,8 +353,9 @@ def test_a_commit_whose_reply_was_lost_removes_the_replaced_page(
         old = keep_ids(store, [story(1, "http://a")])
         new = store.offer(story(2, "http://b")).id
         assert new is not None
-        lose_reply(monkeypatch, scripts_named("commit"))
+        lost = lose_reply(monkeypatch, b"HDEL")
         assert store.commit([new], old) == 1
+        assert lost
         assert [each.record.url for each in store.records()] == ["http://b"]
 
 
@@ -379,7 +380,7 @@ def test_an_added_page_that_cannot_be_committed_is_withdrawn(nodes: Cluster, mon
     with sharded(nodes.url) as store:
         dedup = Deduplicator(store, keep="latest", wait=0.01)
         with monkeypatch.context() as patched:
-            patched.setattr(store._layout, "commit", unreachable)
+            patched.setattr(store._layout, "seal", unreachable)
             with pytest.raises(StoreUnreachableError):
                 dedup.add(text=text, url="http://a/")
         assert list(store.records()) == []
@@ -391,23 +392,20 @@ def keep_ids(store: ShardedStore, pages: list[Record]) -> list[int]:
     return [each.id for each in store.records()]
 
 
-def scripts_named(*names: str) -> set[bytes]:
-    return {_DIGESTS[name] for name in names}
-
-
-def lose_reply(monkeypatch: pytest.MonkeyPatch, digests: set[bytes]) -> None:
-    """Let the connection break after the first call of these scripts has been executed."""
+def lose_reply(monkeypatch: pytest.MonkeyPatch, name: bytes) -> list[Any]:
+    """Let the connection break after the first of these commands has been executed; return the replies then."""
     receive = wire.ClusterWire._receive
     lost: list[Any] = []
 
     def losing(self: Any, sending: Any) -> Any:
         replies = receive(self, sending)
-        if not lost and any(digest in part for part in sending.parts for digest in digests):
+        if not lost and any(name in part for part in sending.parts):
             lost.append(replies)
             raise ConnectionResetError("reset by the test")
         return replies
 
     monkeypatch.setattr(wire.ClusterWire, "_receive", losing)
+    return lost
 
 
 def unreachable(*_: Any) -> Any:

@@ -324,9 +324,19 @@ def _exchange_directly(connection: Any, data: bytes, count: int) -> list[Any]:
         raise NoConnection(f"Error of the socket: {error}") from error
 
 
-def read_replies(socket: Any, received: bytes, count: int) -> list[Any]:
-    """Return this number of replies, which begin with what was received already."""
-    reader = hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
+def new_reader() -> Any:
+    """Return a parser of replies; None without hiredis."""
+    if hiredis is None:
+        return None
+    return hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
+
+
+def read_replies(socket: Any, received: bytes, count: int, reader: Any = None) -> list[Any]:
+    """Return this number of replies, which begin with what was received already.
+
+    ``reader``: the parser of this connection, which takes a while to make; None: a new one.
+    """
+    reader = new_reader() if reader is None else reader
     replies: list[Any] = []
     while True:
         if not received:

@@ -38,16 +38,16 @@ local function end_stage(s, id)
 end
 
 --@ file
--- KEYS r s b, ARGV id, record, owner, field ("": none), whole id, key. Files a pending record, and places it in the bucket of its
--- home. Returns the ids before; nil if the id is condemned or taken.
+-- KEYS r s b, ARGV id, record, owner, mark of a claim, field ("": none), whole id, key. Files a pending record, and places it in
+-- the bucket of its home. Returns the ids before; nil if the id is condemned or taken.
 if redis.call('HEXISTS', KEYS[2], 'x' .. ARGV[1]) == 1 then return false end
-if put_record(KEYS[1], ARGV[1], ARGV[2]) then
+if put_record(KEYS[1], ARGV[1], ARGV[2], ARGV[4]) then
   redis.call('HSET', KEYS[2], 'p' .. ARGV[1], '', 'o' .. ARGV[1], ARGV[3])
 elseif redis.call('HGET', KEYS[2], 'o' .. ARGV[1]) ~= ARGV[3] or get_record(KEYS[1], ARGV[1]) ~= ARGV[2] then
   return false -- even a worker that has filed another page under it
 end
-if ARGV[4] == '' then return '' end
-return append_id(KEYS[3], KEYS[2], ARGV[4], ARGV[5], ARGV[6])
+if ARGV[5] == '' then return '' end
+return append_id(KEYS[3], KEYS[2], ARGV[5], ARGV[6], ARGV[7])
 
 --@ fetch
 -- KEYS r s, ARGV id, now. Returns the state of an id. One that is absent is condemned: it cannot be filed any more. That is

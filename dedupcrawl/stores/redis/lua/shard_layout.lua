@@ -18,13 +18,16 @@ local function split(id, value)
 end
 
 --@ put_record
--- Files the record of a claim. Returns whether the id was free.
-local function put_record(r, id, value)
+-- Files the record of a claim; mark is piece_field(id, 3). Returns whether the id was free.
+local function put_record(r, id, value, mark)
+  if id:byte() < 32 then -- one value
+    if redis.call('HSETNX', r, id, value) == 0 then return false end
+    redis.call('HSET', r, mark, '')
+    return true
+  end
   local first, others = split(id, value)
   if redis.call('HSETNX', r, id, first) == 0 then return false end
-  others[#others + 1] = piece_field(id, 3)
-  others[#others + 1] = ''
-  redis.call('HSET', r, unpack(others))
+  redis.call('HSET', r, mark, '', unpack(others))
   return true
 end
 

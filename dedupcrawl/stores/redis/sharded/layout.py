@@ -182,7 +182,8 @@ class ShardLayout:
         """File a pending record, and place its id in this bucket, which has the same tag; ``key`` b"" for none."""
         slot, records, stages, first = self.record_place(id)
         _, shelf, _, field = self._shelf(key) if key else (0, self._home(id).buckets, b"", b"")
-        words = (records, stages, shelf, first, value, owner, field, id, key[1:])
+        mark = b"%c%b" % (first[0] | _MARK, first[1:])
+        words = (records, stages, shelf, first, value, owner, mark, field, id, key[1:])
         return _new_command(Command, (slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words)))
 
     def peek(self, id: bytes) -> Command:

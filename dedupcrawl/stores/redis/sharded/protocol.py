@@ -222,9 +222,8 @@ class ClaimProtocol:
             found = yield from self._look(offer, view)
             if found is not None:
                 return found
-        own = offer.record.keys[:1]  # unless it has an URL: a page is at home where that is
-        if (key := recent_url_key(offer.record.url)) in offer.record.keys:
-            own = (key,)
+        own, key = offer.record.keys[:1], recent_url_key(offer.record.url)
+        own = (key,) if key in offer.record.keys else own  # a page is at home where its URL is
         while True:
             filing, value = self._new_filing(offer.record, own)
             try:

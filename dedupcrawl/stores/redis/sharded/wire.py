@@ -29,7 +29,7 @@ from redis.exceptions import ConnectionError as NoConnection
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.redis.connection import store_error
 from dedupcrawl.stores.redis.sharded.packed_values import compiled
-from dedupcrawl.stores.redis.transports import CHUNK, hiredis, pack_command, read_replies, read_reply
+from dedupcrawl.stores.redis.transports import CHUNK, hiredis, new_reader, pack_command, read_replies, read_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -64,6 +64,29 @@ class NodeMap:
             self.replicas[place] = len(others)
 
 
+class _Link:
+    """A connection to a node, with its parser of replies."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._reader = new_reader()
+
+    def send(self, parts: Iterable[bytes]) -> None:
+        """Send packed commands."""
+        self._connection.send_packed_command([b"".join(parts)], check_health=False)
+
+    def read(self, count: int) -> list[Any]:
+        """Read replies; errors of the server are returned. After an exception the connection is of no more use."""
+        socket = self._connection._sock  # redis-py has no public name for it
+        if self._reader is None or socket is None:
+            return [read_reply(self._connection) for _ in range(count)]
+        return read_replies(socket, socket.recv(CHUNK), count, self._reader)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.disconnect()
+
+
 class _Sending:
     """Commands on their way to one node."""
 
@@ -73,7 +96,7 @@ class _Sending:
         self.parts = parts or []
         self.extra: set[int] = set()  # places of the replies to ASKING
         self.waits = False
-        self.connection: Any = None
+        self.link: _Link | None = None
 
 
 class ClusterWire:
@@ -96,7 +119,7 @@ class ClusterWire:
         self._wait = address.wait_replicas
         self._wait_ms = max(1, round(1000 * WAIT_SHARE * float(address.options["socket_timeout"])))
         self._seeds: list[Place] = list(address.seeds)
-        self._idle: dict[Place, list[Any]] = {}
+        self._idle: dict[Place, list[_Link]] = {}
         self._lock = Lock()
         self.trips = 0  #: round trips that were awaited
         self.map = self._new_map()
@@ -197,8 +220,8 @@ class ClusterWire:
         if writes and self._has_replicas(sending.place):
             sending.parts.append(_packed((b"WAIT", b"%d" % self._wait, b"%d" % self._wait_ms)))
             sending.waits = True
-        sending.connection = self._take(sending.place)
-        sending.connection.send_packed_command([b"".join(sending.parts)], check_health=False)
+        sending.link = self._take(sending.place)
+        sending.link.send(sending.parts)
 
     def _has_replicas(self, place: Place) -> bool:
         """Whether a node may have enough replicas; one without costs no timeout until the map is looked up again."""
@@ -209,7 +232,8 @@ class ClusterWire:
 
     def _receive(self, sending: _Sending) -> tuple[list[Any], int]:
         """Return the replies to the commands, and how many replicas have acknowledged them."""
-        found = _read(sending.connection, len(sending.parts))
+        assert sending.link is not None
+        found = sending.link.read(len(sending.parts))
         acknowledged = found.pop() if sending.waits else self._wait
         self._give_back(sending)
         if isinstance(acknowledged, Exception):  # its role has changed while it waited: what it has written may be lost
@@ -254,11 +278,11 @@ class ClusterWire:
     def _teach(self, sending: _Sending, digests: set[bytes]) -> None:
         assert sending.place is not None
         loading = _Sending(sending.place)
-        loading.connection = self._take(sending.place)
+        link = loading.link = self._take(sending.place)
         data = [_packed((b"SCRIPT", b"LOAD", self._scripts[digest])) for digest in digests]
         try:
-            loading.connection.send_packed_command([b"".join(data)], check_health=False)
-            found = _read(loading.connection, len(data))
+            link.send(data)
+            found = link.read(len(data))
         except (RedisError, OSError) as error:
             self._broken(loading, error)
             return  # the next round says what is wrong
@@ -275,9 +299,9 @@ class ClusterWire:
         for place in list(dict.fromkeys([*self._idle, *self._seeds])):
             asking = _Sending(place)
             try:
-                asking.connection = self._take(place)
-                asking.connection.send_packed_command([_packed((b"CLUSTER", b"SLOTS"))], check_health=False)
-                reply = _read(asking.connection, 1)[0]
+                link = asking.link = self._take(place)
+                link.send([_packed((b"CLUSTER", b"SLOTS"))])
+                reply = link.read(1)[0]
             except (RedisError, OSError) as error:
                 cause = self._broken(asking, error)
                 continue
@@ -294,29 +318,29 @@ class ClusterWire:
         with suppress(StoreError):  # the commands are sent again, and say what is wrong
             self.map = self._new_map()
 
-    def _take(self, place: Place) -> Any:
+    def _take(self, place: Place) -> _Link:
         with self._lock:
             idle = self._idle.get(place)
             if idle:
                 return idle.pop()
         connection: Any = self._kind(host=place[0], port=place[1], protocol=2, **self._options)
         connection.connect()
-        return connection
+        return _Link(connection)
 
     def _give_back(self, sending: _Sending) -> None:
-        if sending.place is not None:
+        if sending.place is not None and sending.link is not None:
             with self._lock:
-                self._idle.setdefault(sending.place, []).append(sending.connection)
+                self._idle.setdefault(sending.place, []).append(sending.link)
 
     def _broken(self, sending: _Sending, error: Exception) -> Exception:
         """Close the connections to a node that failed: the cause usually affects all of them."""
-        if sending.connection is not None:
-            sending.connection.disconnect()
+        if sending.link is not None:
+            sending.link.close()
         if sending.place is not None:
             with self._lock:
                 idle = self._idle.pop(sending.place, [])
             for each in idle:
-                each.disconnect()
+                each.close()
         if isinstance(error, ResponseError):  # it refused the user or password
             raise self._error(error) from error
         return error
@@ -330,9 +354,9 @@ class ClusterWire:
         """Close all connections."""
         with self._lock:
             idle, self._idle = self._idle, {}
-        for connections in idle.values():
-            for each in connections:
-                each.disconnect()
+        for links in idle.values():
+            for each in links:
+                each.close()
 
 
 def _pack(words: tuple[bytes, ...]) -> bytes:
@@ -363,10 +387,3 @@ def place_replies_by_reference(replies: list[Any], numbers: list[int], answers: 
 requests = requests_by_reference if compiled is None else compiled.requests
 place_replies = place_replies_by_reference if compiled is None else compiled.place_replies
 _packed: Callable[[tuple[bytes, ...]], bytes] = _pack if hiredis is None else hiredis.pack_command
-
-
-def _read(connection: Any, count: int) -> list[Any]:
-    """Read replies; errors of the server are returned."""
-    if hiredis is None or connection._sock is None:  # redis-py has no public name for it
-        return [read_reply(connection) for _ in range(count)]
-    return read_replies(connection._sock, connection._sock.recv(CHUNK), count)
