@@ -30,7 +30,7 @@ from tests.stores.cluster_model import (
 from tests.stores.factories import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dedupcrawl.stores.redis.sharded.layout import Command
     from tests.stores.servers import Server
@@ -178,7 +178,7 @@ class Scripts:
 
     def command(self, name: str, number: int, rest: list[Any], owner: int) -> Command:
         layout, id, now = self.layout, self.id_of(number), 5
-        return {
+        commands: dict[str, Callable[[], Command]] = {
             "file": lambda: layout.file(id, self.value, token_of(rest[0]) + OPENED, self.key),
             "put": lambda: layout.place(self.key, id),
             "read": lambda: layout.bucket(self.key),
@@ -193,7 +193,8 @@ class Scripts:
             "adopt": lambda: layout.adopt(id, token_of(owner), token_of(rest[0])),
             "bury": lambda: layout.bury(id, token_of(rest[0]), now, pending=rest[1] == PENDING),
             "drop": lambda: layout.remove(id, packed_time(1)),
-        }[name]()
+        }
+        return commands[name]()
 
     def execute(self, command: tuple[Any, ...], owner: int = 0) -> object:
         """Return the reply as the model has it; ``owner`` is that of the record now."""
