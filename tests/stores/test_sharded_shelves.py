@@ -153,6 +153,25 @@ def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) 
         assert store.find([one]) == ()
 
 
+def test_records_in_many_hashes_are_listed_and_counted_once(nodes: Cluster) -> None:
+    """Some are whole, some in pieces, and in hashes that are no flat lists any more."""
+    with planned(nodes) as store:
+        layout, ask, filed = store._layout, store._wire.ask, {}
+        for n in range(900):
+            value = b"%06d" % n + bytes(600 if n % 9 == 0 else n % 190)
+            id = layout.new_id(bytes(6), len(value))
+            if ask([layout.file(id, value, b"a token.\1", b"")])[0] is not None:
+                filed[id] = value
+        batches = list(scanned(layout, ask, [0]))
+        found = [(id, each.value) for some in batches for id, each in some]
+        assert sorted(found) == sorted(filed.items())
+        assert len(batches) <= 4 + 31 / 8 + 1
+        assert ask([layout.sweep(0, 1)])[0] != []
+        sealed = ask([command for id in filed for command in layout.seal(id)])
+        assert sealed[::2] == [1] * len(filed)
+        assert count_namespace(layout, ask, lambda _: set()).pages == len(filed)
+
+
 def test_a_hot_bucket_is_named_by_its_key(nodes: Cluster) -> None:
     with planned(nodes) as store:
         for n in range(BUCKET_CAP + 3):

@@ -188,14 +188,24 @@ if lease then redis.call('HSET', KEYS[1], ARGV[1], lease) end
 return lease and 1 or 0
 
 --@ list
--- KEYS r s, ARGV cursor, count, size of an id. Returns the next cursor, and id, state, record and owner of a batch of records.
-local page, found = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2]), {}
-for n = 1, #page[2], 2 do
-  local id = page[2][n]
-  local state = is_record(id, tonumber(ARGV[3])) and state_of(KEYS[1], KEYS[2], id)
-  if state then found[#found + 1] = {id, state[1], state[2], state[3]} end
+-- KEYS s r …, ARGV cursor, count, size of an id. Returns the next cursor, and id, state, record and owner of a batch of records;
+-- of several hashes, which are small, all records.
+local cursor, found = '0', {}
+local function add(r, fields)
+  for n = 1, #fields, 2 do
+    local id = fields[n]
+    local state = is_record(id, tonumber(ARGV[3])) and state_of(r, KEYS[1], id)
+    if state then found[#found + 1] = {id, state[1], state[2], state[3]} end
+  end
 end
-return {page[1], found}
+if #KEYS == 2 then
+  local page = redis.call('HSCAN', KEYS[2], ARGV[1], 'COUNT', ARGV[2])
+  cursor = page[1]
+  add(KEYS[2], page[2])
+else
+  for k = 2, #KEYS do add(KEYS[k], redis.call('HGETALL', KEYS[k])) end
+end
+return {cursor, found}
 
 --@ sweep
 -- KEYS s, ARGV time. Removes ids that were condemned before this time, and returns those that have other stages.
@@ -233,11 +243,10 @@ local function see(field, value)
   if is_record(field, size - 1) and #value > 14 and #heads < most then heads[#heads + 1] = value:sub(1, 14) end
 end
 for k = 3, 2 + more do
-  local all = redis.call('HGETALL', KEYS[k])
-  for n = 1, #all, 2 do
-    local part = math.floor(all[n]:byte() / 64)
+  for _, field in ipairs(redis.call('HKEYS', KEYS[k])) do
+    local part = math.floor(field:byte() / 64)
     if part == 0 or part == 3 then in_pieces = in_pieces + 1 end
-    see(all[n], all[n + 1])
+    if part == 0 and #heads < most then see(field, redis.call('HGET', KEYS[k], field)) end
   end
 end
 local records = redis.call('HRANDFIELD', r, most, 'WITHVALUES')

@@ -45,6 +45,7 @@ COUNTED = 16  #: bucket hashes of a tag that are counted; beyond them the number
 _KEYS_OF_PAGE = 8  # with the default detectors
 RECORDS = 32  #: of a full hash of records in pieces: a piece takes 6 bytes more than its own, a value in a table 55
 PIECE = 63  #: bytes. Servers keep values of up to 64 in a flat list, and from 64 on their size takes another byte.
+LISTED = 8  #: hashes of such records that are listed by one command
 COUNTED_RECORDS = 64  #: hashes of such records of a tag that are counted; beyond them the number of pages is estimated
 #: Pages planned for a tag up to which ids have four bytes: of the ids of a full tag, one in 256 is taken, and another
 #: one is drawn then. Longer ids have five.
@@ -336,16 +337,17 @@ class ShardLayout:
     def records(self, n: int, cursor: bytes, count: int) -> Command:
         """Read a batch of the records of tag ``n``; :meth:`listed` decodes the reply. The first cursor is b"0"."""
         tag, (place, _, at) = self._tags[n], cursor.partition(b" ")
-        words = (b"EVALSHA", _DIGESTS["list"], b"2", self.record_keys(n, int(place), 1)[0], tag.stages)
-        return Command(tag.slot, (*words, at or b"0", b"%d" % count, b"%d" % (self.id_bytes - 1)))
+        keys = (tag.stages, *(self.record_keys(n, int(place), LISTED) if int(place) else (tag.records,)))
+        words = (b"EVALSHA", _DIGESTS["list"], b"%d" % len(keys), *keys, at or b"0", b"%d" % count)
+        return Command(tag.slot, (*words, b"%d" % (self.id_bytes - 1)))
 
     def listed(self, n: int, cursor: bytes, reply: Any) -> tuple[bytes, list[tuple[bytes, Found]]]:
         """Return the cursor after this one, b"0" at the end, and the records with their short ids."""
         place, then = int(cursor.partition(b" ")[0]), b"0"
         if reply[0] != b"0":
             then = b"%d %b" % (place, reply[0])
-        elif place < self.record_shelves:
-            then = b"%d" % (place + 1)
+        elif (following := place + LISTED if place else 1) <= self.record_shelves:
+            then = b"%d" % following
         return then, [(self.whole_id(n, field), Found(*found)) for field, *found in reply[1]]
 
     @staticmethod

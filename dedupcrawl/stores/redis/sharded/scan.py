@@ -26,7 +26,10 @@ SAMPLES = 64  #: records and buckets of a tag that are read to count them
 
 
 def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) -> Iterator[list[tuple[bytes, Found]]]:
-    """Yield all records in batches, tag by tag; each of those that are there all the time once."""
+    """Yield all records in batches, tag by tag; each of those that are there all the time once.
+
+    A batch is what one round trip finds, even if it is empty: the caller determines how many there are at a time.
+    """
     for some in chunked(tags, TAGS_AT_ONCE):
         cursors = dict.fromkeys(some, b"0")
         seen: set[bytes] = set()
@@ -39,8 +42,7 @@ def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) ->
             fresh = [(id, each) for id, each in found.items() if id not in seen]
             seen.update(found)
             cursors = {n: cursor for n, cursor in cursors.items() if cursor != b"0"}
-            if fresh:
-                yield fresh
+            yield fresh
 
 
 @dataclass(frozen=True, slots=True)
