@@ -39,11 +39,11 @@ _PIECES_SHIFT, _PIECES = 4, 3  # of the second byte of an id, whose first two bi
 _FIELD_BITS = 0x3F  # of that byte: a field has the number of a piece instead of the tag's bits
 _MARK = 0xC0  # in place of the number of a piece: the record is a claim
 #: Buckets of a full shelf, far below the entries up to which servers keep a hash as a flat list (512 by default): such
-#: a bucket takes 14 bytes, one in a table 54.
+#: a bucket takes 12 bytes, one in a table 54.
 SHELF = 64
 COUNTED = 16  #: bucket hashes of a tag that are counted; beyond them the number of ids is estimated
 _KEYS_OF_PAGE = 8  # with the default detectors
-RECORDS = 32  #: of a full hash of records in pieces: a piece takes 6 bytes more than its own, a value in a table 55
+RECORDS = 32  #: of a full hash of records in pieces: a piece takes 8 bytes more than its own, a value in a table 55
 PIECE = 63  #: bytes. Servers keep values of up to 64 in a flat list, and from 64 on their size takes another byte.
 LISTED = 8  #: hashes of such records that are listed by one command
 COUNTED_RECORDS = 64  #: hashes of such records of a tag that are counted; beyond them the number of pages is estimated
