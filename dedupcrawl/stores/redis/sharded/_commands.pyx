@@ -45,6 +45,9 @@ cdef extern from *:
             Py_INCREF(second);
             PyTuple_SET_ITEM(made, 0, first);
             PyTuple_SET_ITEM(made, 1, second);
+    #if PY_VERSION_HEX >= 0x030E0000
+            ((PyTupleObject *)made)->ob_hash = -1; /* not known yet */
+    #endif
             PyObject_GC_UnTrack(made);
             PyObject_GC_UnTrack(second);
         }
