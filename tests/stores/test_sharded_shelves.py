@@ -330,11 +330,13 @@ def test_full_hashes_are_flat_lists(nodes: Cluster) -> None:
     chance = Random(2)
     with planned(nodes) as store:
         store.add_many([_under_one_tag(n, chance) for n in range(977)])
-        hashes = {*store._layout.bucket_keys(0, 122)}
+        hashes = {*store._layout.bucket_keys(0, 122), *store._layout.record_keys(0, 1, 31)}
+        found = []
         for node in nodes.primaries():
             with node.client() as client:
-                for key in hashes & {*_keys(node)}:
-                    assert client.object("ENCODING", key.decode()) in {b"listpack", "listpack"}
+                found += [client.object("ENCODING", key.decode()) for key in sorted(hashes & {*_keys(node)})]
+        assert len(found) == 122 + 30
+        assert {*found} <= {b"listpack", "listpack"}
 
 
 def _under_one_tag(n: int, chance: Random) -> Any:
