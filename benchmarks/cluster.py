@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis.crc import key_slot
@@ -260,20 +261,22 @@ def cost(rounds: int, pages: int, plan: int, replicas: int) -> None:
         for each in (single, *others):
             each.remove()
     for name, bar in SERVER_BARS.items():
-        kind = name.partition(",")[0]
-        one = min(each.server for each in found[f"{kind}, one server"])
-        many = min(each.server for each in found[name])
-        best = min(found[name], key=lambda each: each.client)
+        kind, how = name.split(", ")
+        one, many = found[f"{kind}, {how}, one server"], found[name]
+        # The two sides of a round are measured one after the other, so that other load affects both.
+        ratio = median(each.server / beside.server for each, beside in zip(many, one, strict=True))
+        client = min(each.client for each in many)
         print(
-            f"{name}: servers {many:.1f} µs a page, one server {one:.1f}; client {best.client:.1f} µs, "
-            f"for one server {min(each.client for each in found[f'{kind}, one server']):.1f}; {best.trips:.1f} trips"
+            f"{name}: servers {median(each.server for each in many):.1f} µs a page, one server "
+            f"{median(each.server for each in one):.1f}; client {client:.1f} µs, for one server "
+            f"{min(each.client for each in one):.1f}; {many[0].trips:.1f} trips"
         )
-        _ratios[f"cluster/one server: CPU of the servers, {name}"] = many / one
-        _figures[f"client: microseconds a page, {name}"] = best.client
-        check(f"servers' CPU, {name}", many / one, bar)
-        if name.endswith("batched"):
-            check(f"client's CPU, {name}, µs", best.client, CLIENT_US)
-    shares = found["new, batched"][0].shares
+        _ratios[f"cluster/one server: CPU of the servers, {name}"] = ratio
+        _figures[f"client: microseconds a page, {name}"] = client
+        check(f"servers' CPU, {name}", ratio, bar)
+        if how == "batched":
+            check(f"client's CPU, {name}, µs", client, CLIENT_US)
+    shares = [median(primary) for primary in zip(*(each.shares for each in found["new, batched"]), strict=True)]
     print("shares of the primaries:", ", ".join(f"{share:.1%}" for share in shares))
     check("distance of a primary's share from a third", max(abs(share - 1 / 3) for share in shares), BALANCE)
 
@@ -299,7 +302,7 @@ def _cost_round(
     with open_store(single.url, namespace=f"cost{number}{how}", scheme=SCHEME) as store:
         put_on_server(store, [crawled_page(pages + n) for n in range(50)])
         for kind, some in (("new", first), ("duplicate", copies)):
-            found.setdefault(f"{kind}, one server", []).append(measured(store, [single], some, 1))
+            found.setdefault(f"{kind}, {how}, one server", []).append(measured(store, [single], some, 1))
     primaries = cluster.primaries()
     with open_store(planned(cluster, plan), namespace=f"cost{number}{how}", scheme=SCHEME) as store:
         assert isinstance(store, ShardedStore)
