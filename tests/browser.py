@@ -46,7 +46,71 @@ _AT_REST = """async () => {
     await Promise.allSettled(document.getAnimations().map((each) => each.finished));
   }
 }"""
+#: Contrast is most of the work of axe, and depends on how a text is painted: on the font, and on tags, classes and
+#: computed colours from its element up to the root. Of the elements with equal paint one is checked, on the first page
+#: that has them. If axe cannot judge that one, as when it is covered, all of them are checked.
+_CONTRAST = """async (passed) => {
+  const done = new Set(passed), paints = new Map(), elements = new Map();
+  const hash = (text) => {  // 64 bits
+    let [a, b] = [0xdeadbeef, 0x41c6ce57];
+    for (let i = 0; i < text.length; i++) {
+      a = Math.imul(a ^ text.charCodeAt(i), 2654435761);
+      b = Math.imul(b ^ text.charCodeAt(i), 1597334677);
+    }
+    return `${(a ^ (b >>> 15)) >>> 0} ${(b ^ (a >>> 13)) >>> 0}`;
+  };
+  const filled = (element, part) => {
+    const css = getComputedStyle(element, part);
+    return css.content === 'none' ? '' : [css.backgroundColor, css.backgroundImage, css.position];
+  };
+  const paint = (element) => {
+    if (!element) return '';
+    if (!paints.has(element)) {
+      const css = getComputedStyle(element);
+      const own = [
+        element.nodeName, element.getAttribute('class'), element.getAttribute('type'), element.matches(':disabled'),
+        css.color, css.fill, css.backgroundColor, css.backgroundImage, css.opacity, css.filter, css.mixBlendMode,
+        css.textShadow, css.fontSize, css.fontWeight, css.position, css.zIndex,
+        filled(element, '::before'), filled(element, '::after'),
+      ];
+      const above = element.assignedSlot || element.parentElement || element.getRootNode().host;
+      paints.set(element, hash([...own, paint(above)].join('|')));
+    }
+    return paints.get(element);
+  };
+  const visit = (root) => {
+    for (const element of root.querySelectorAll('*')) {
+      if (element.shadowRoot) visit(element.shadowRoot);
+      const text = [...element.childNodes].some((each) => each.nodeType === Node.TEXT_NODE && each.data.trim());
+      if ((!text && !element.matches('input, select, textarea')) || !element.checkVisibility()) continue;
+      const key = paint(element);
+      if (!done.has(key)) elements.set(key, [...(elements.get(key) || []), element]);
+    }
+  };
+  const check = async (include) => {
+    if (!include.length) return [];
+    const options = {runOnly: ['color-contrast'], resultTypes: ['violations', 'passes'], elementRef: true};
+    const {passes, violations} = await axe.run({include}, options);
+    for (const {element, any: [{data}]} of passes.flatMap((each) => each.nodes)) {
+      if (data.contrastRatio && !data.messageKey) done.add(paint(element));  // with a key it was not judged
+    }
+    return violations.map((each) => ({...each, nodes: each.nodes.map(({html}) => ({html}))}));
+  };
+  visit(document);
+  const one = await check([...elements.values()].map((each) => each[0]));
+  const rest = await check([...elements].flatMap(([key, each]) => done.has(key) ? [] : each.slice(1)));
+  return {violations: [...one, ...rest], passed: [...done]};
+}"""
+#: Costly rules whose violations are moderate or minor to axe, so never grave.
+MILD = ("aria-allowed-role", "region")
+_OTHER_RULES = """async (without) => {
+  const rules = Object.fromEntries(without.map((each) => [each, {enabled: false}]));
+  return (await axe.run({resultTypes: ['violations'], rules})).violations;
+}"""
+#: The other rule that depends on colours.
+_LINKS = "axe.run({resultTypes: ['violations'], runOnly: ['link-in-text-block']})"
 _closing = ExitStack()
+_readable: set[str] = set()  #: paints whose contrast has passed
 
 
 @dataclass
@@ -75,14 +139,33 @@ class Tab:
         self.page.set_viewport_size({"width": size[0], "height": size[1]})
         self.page.evaluate(_AT_REST)
 
+    def click(self, css: str) -> None:
+        """Click on the first visible one of these elements; return when all that moves has come to rest."""
+        self.page.locator(css).filter(visible=True).first.click()
+        self.page.evaluate(_AT_REST)
+
     def grave(self) -> list[str]:
-        """Return the violations that axe calls serious or critical."""
+        """Return the violations that axe calls serious or critical.
+
+        The contrast of what is painted as something that passed before is not checked again.
+        """
+        self.load_axe()
+        return [*_shown(self.page.evaluate(_OTHER_RULES, ["color-contrast", *MILD])), *self._contrasts()]
+
+    def unreadable(self) -> list[str]:
+        """Return the grave violations of the rules that depend on colours."""
+        self.load_axe()
+        return [*_shown(self.page.evaluate(_LINKS)["violations"]), *self._contrasts()]
+
+    def _contrasts(self) -> list[str]:
+        found = self.page.evaluate(_CONTRAST, list(_readable))
+        _readable.update(found["passed"])
+        return _shown(found["violations"])
+
+    def load_axe(self) -> None:
+        """Load axe into the page, unless it is there."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(Axe().axe_script)
-        found: list[dict[str, Any]] = self.page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-        return [
-            f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}" for each in found if each["impact"] in _GRAVE
-        ]
 
     def is_wider_than_screen(self) -> bool:
         """Whether the page as a whole scrolls sideways."""
@@ -92,6 +175,12 @@ class Tab:
     def _note(self, url: str) -> None:
         if url not in self._opened and not url.startswith(("data:", "blob:", "about:")):
             self.requests.append(url)
+
+
+def _shown(violations: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}" for each in violations if each["impact"] in _GRAVE
+    ]
 
 
 @contextmanager
