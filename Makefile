@@ -8,8 +8,7 @@ DEMO := .venv-demo
 OLDEST := .venv-oldest
 SOURCES := $(shell find dedupcrawl -type f -not -name "*.pyc" -not -name "*.so")
 COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx dedupcrawl/stores/redis/*.pyx dedupcrawl/stores/redis/*/*.pyx)
-# pip compiles all modules of all packages on one core. These are rarely imported, or not at all.
-UNCOMPILED := /(tests?|Cython|fontTools|lexers|mypyc?|pip|setuptools)/
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 3
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
@@ -19,10 +18,16 @@ unexport PYTHONDONTWRITEBYTECODE
 
 install: $(BUILT)
 
+# PySpark is published as source alone: its wheel is built on one core while the other one installs the rest. Its 500 MB of
+# compressed archives are not compressed again. Python compiles a module when it is first imported: pip would compile all.
 $(STAMP): requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.txt
-	$(BIN)/python -m compileall -qq -j 0 -x '$(UNCOMPILED)' $(VENV)/lib || true
+	grep '^pyspark==' requirements.txt > $(VENV)/pyspark.txt
+	grep -v '^pyspark==' requirements.txt > $(VENV)/others.txt
+	$(PIP) wheel --no-deps --config-settings=--build-option=--compression=stored --wheel-dir $(VENV)/wheels -r $(VENV)/pyspark.txt & \
+		wheel=$$!; $(PIP) install --no-compile -r $(VENV)/others.txt && wait $$wheel
+	$(PIP) install --no-compile --find-links $(VENV)/wheels -r requirements.txt
+	rm -r $(VENV)/wheels
 	touch $(STAMP)
 
 # The compiled modules are built beside their sources; without a compiler Python and numpy serve.
