@@ -200,7 +200,7 @@ def browsing(size: tuple[int, int] = DESKTOP, *, dark: bool = False, locale: str
 
 @cache
 def _browser() -> Browser:
-    """Start the browser, which all tests of a file share: a start takes longer than most of them."""
+    """Start the browser, which files share that follow each other: a start takes longer than most of their tests."""
     executable = chromium()
     playwright = _closing.enter_context(sync_playwright())
     browser = playwright.chromium.launch(executable_path=executable, args=list(_FLAGS))

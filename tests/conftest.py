@@ -85,7 +85,10 @@ def pytest_runtest_setup() -> None:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     browser = sys.modules.get("tests.browser")
     if browser is not None and (nextitem is None or nextitem.path != item.path):
-        browser.close_browser()
+        from tests.xdist_scheduling import opens_pages
+
+        if nextitem is None or not opens_pages(nextitem.nodeid.partition("::")[0]):
+            browser.close_browser()
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], S
     from dedupcrawl.batch.spark.session import CommandSession
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in small(tmp_path_factory.mktemp("spark")).items():
+        daemon = {"spark.python.daemon.module": "tests.batch.spark.daemon"}
+        for name, value in small(tmp_path_factory.mktemp("spark"), **daemon).items():
             patch.setenv(name, value)
         with CommandSession("local[2]") as started:
             yield started
