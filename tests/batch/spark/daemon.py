@@ -6,16 +6,25 @@ They take longer than most tasks. The cluster has Spark's own daemon.
 from __future__ import annotations
 
 import gc
+from importlib import import_module
 
-import pandas as pd  # noqa: F401
-import pyspark.worker  # noqa: F401
-from pyspark.daemon import manager
-from pyspark.sql.pandas import serializers  # noqa: F401
+MODULES = (
+    "pandas",
+    "pyspark.sql.pandas.serializers",
+    "pyspark.worker",
+    "dedupcrawl.batch.preload",
+    "dedupcrawl.batch.spark.dataframe",
+    "dedupcrawl.batch.spark.engine",
+)
 
-import dedupcrawl.batch.preload
-import dedupcrawl.batch.spark.dataframe
-import dedupcrawl.batch.spark.engine  # noqa: F401
+
+def main() -> None:
+    """Import the modules, then serve requests until Spark ends the process."""
+    for name in MODULES:
+        import_module(name)
+    gc.freeze()  # a collection would write to, and so copy, the memory that forks share
+    import_module("pyspark.daemon").manager()
+
 
 if __name__ == "__main__":
-    gc.freeze()
-    manager()
+    main()
