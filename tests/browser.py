@@ -137,11 +137,10 @@ class Tab:
     def resize(self, size: tuple[int, int]) -> None:
         """Use this screen size, in CSS pixels, from here on; return when all that moves has come to rest."""
         self.page.set_viewport_size({"width": size[0], "height": size[1]})
-        self.page.evaluate(_AT_REST)
+        self.rest()
 
-    def click(self, css: str) -> None:
-        """Click on the first visible one of these elements; return when all that moves has come to rest."""
-        self.page.locator(css).filter(visible=True).first.click()
+    def rest(self) -> None:
+        """Return when all that moves has come to rest."""
         self.page.evaluate(_AT_REST)
 
     def grave(self) -> list[str]:
