@@ -143,7 +143,10 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
     sketcher = _sketcher(seed)
-    heading, title = named = [_folded_name(name, fold_chinese=fold_chinese) for name in (page.heading, page.title)]
+    named = heading, title = (
+        _folded_name(page.heading, fold_chinese=fold_chinese),
+        _folded_name(page.title, fold_chinese=fold_chinese),
+    )
     names, state = sketcher.names(heading, title, text)
     is_about = bool(state & IS_ABOUT)
     body = _body(page, named, state, text) if state & (HEADING_STANDS | TITLE_STANDS) else None
@@ -158,8 +161,9 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     if body is not None:
         is_about = is_about_its_name(names)
     stated, lines = (b"", b"") if is_about else other_text(page)
-    is_brief, is_counted = len(text) < MAX_BRIEF, len(text) < _most_counted(state, title, is_about=is_about)
-    is_signed = is_about and len(text) < MAX_COUNTED and len(text.translate(None, _CONTINUING)) < MAX_SIGNED
+    is_brief = len(text) < MAX_BRIEF
+    is_counted = len(text) < MAX_COUNTED and len(text) < _most_counted(state, title, is_about=is_about)
+    is_signed = is_about and _may_be_signed(text)
     text = with_ascii_digits(text)
     said = with_ascii_digits(_said_lines(page, state, fold_chinese=fold_chinese)) if is_counted or is_signed else b""
     counts = sketcher.signature(said) if is_signed else b""
@@ -366,16 +370,12 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
         state: what is known about them.
         text: the normalised text of the page.
     """
-    whole = compared_text(page)
+    whole = compared_text(page)[:MAX_SEARCHED]
     shown = {page.heading: (named[0], HEADING_STANDS), page.title: (named[1], TITLE_STANDS)}
-    lines = {
-        line: name
-        for line, (name, flag) in shown.items()
-        if line and state & flag and whole.find(line, 0, MAX_SEARCHED) >= 0
-    }
+    lines = {line: name for line, (name, flag) in shown.items() if line and state & flag and line in whole}
     if not lines:
         return None
-    all_lines, body, is_shown = whole[:MAX_SEARCHED].split("\n"), b" %b " % text, False
+    all_lines, body, is_shown = whole.split("\n"), b" %b " % text, False
     for line, name in lines.items():
         normalized = b" %b " % " ".join(name.split()).encode("utf-8", "surrogatepass")
         for _ in range(all_lines.count(line)):
@@ -390,8 +390,18 @@ def _said_lines(page: Page, state: int, *, fold_chinese: bool) -> bytes:
     Lines that are the heading or title are left out if the name stands elsewhere in the text, see :func:`_body`.
     """
     named = {name for name, flag in ((page.heading, HEADING_STANDS), (page.title, TITLE_STANDS)) if state & flag}
-    lines = "\0".join(line for line in compared_text(page).split("\n") if line not in named)
-    return without_view_lines(encode_normalized(lines, fold_chinese=fold_chinese))
+    text = compared_text(page)
+    if any(f"\n{name}\n" in f"\n{text}\n" for name in named):  # of few pages: lines are split slowly
+        text = "\n".join([line for line in text.split("\n") if line not in named])
+    return without_view_lines(encode_normalized(text.replace("\n", "\0"), fold_chinese=fold_chinese))
+
+
+def _may_be_signed(text: bytes) -> bool:
+    """Return whether a text has less than ``MAX_SIGNED`` characters, of three bytes on average at most."""
+    if len(text) < MAX_SIGNED:
+        return True
+    is_long = text.isascii() or len(text) >= 3 * MAX_SIGNED
+    return not is_long and len(text.translate(None, _CONTINUING)) < MAX_SIGNED
 
 
 def _most_counted(state: int, title: str, *, is_about: bool) -> int:

@@ -429,7 +429,6 @@ def _equivalence_classes(pairs: Iterable[tuple[str, str]]) -> Iterator[list[str]
 
 #: Arabic, Persian, Devanagari, Bengali, Thai.
 _other_digits = re.compile(rb"\xd9[\xa0-\xa9]|\xdb[\xb0-\xb9]|\xe0(?:[\xa5\xa7][\xa6-\xaf]|\xb9[\x90-\x99])").sub
-_DIGIT_LEADS = (b"\xd9", b"\xdb", b"\xe0")
 
 
 def with_ascii_digits(text: bytes) -> bytes:
@@ -438,6 +437,6 @@ def with_ascii_digits(text: bytes) -> bytes:
     >>> with_ascii_digits("٢٠١٥ km".encode())
     b'2015 km'
     """
-    if text.isascii() or not any(lead in text for lead in _DIGIT_LEADS):
+    if text.isascii() or not (b"\xd9" in text or b"\xdb" in text or b"\xe0" in text):  # a tenth of the search
         return text
     return _other_digits(lambda found: b"%d" % int(found[0].decode()), text)

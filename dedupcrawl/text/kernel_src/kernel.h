@@ -194,7 +194,7 @@ word_until(const WordSet *set, const uint8_t *text, Py_ssize_t at, WordEnd end)
 /* values.c */
 
 #define CRC_START 0xFFFFFFFFu
-#define CRC_SLICES 4 /* bytes of a step */
+#define CRC_SLICES 8 /* bytes of a step */
 #define HASH_FACTOR 0x9E3779B1u /* 2^32 / golden ratio */
 #define MAX_NUMBERS 128
 
@@ -207,7 +207,7 @@ typedef struct {
 /* A keyed hash of bytes: a substitution, then a CRC. */
 typedef struct {
     uint8_t bytes[256]; /* the substitution */
-    uint32_t crc[CRC_SLICES][256]; /* of a byte, and of one with one to three zeros after it */
+    uint32_t crc[CRC_SLICES][256]; /* of a byte, and of one with one to seven zeros after it */
 } ByteHash;
 
 typedef struct {

@@ -165,6 +165,15 @@ stands_at(const Token *token, const uint8_t *text, Py_ssize_t size, Py_ssize_t a
            && (token->is_unspaced || end == size || !is_letter_byte(text[end]));
 }
 
+enum { STRIDE = 4 }; /* places that are passed over at a time */
+
+static inline uint32_t
+begins_any(const uint32_t *begins, const uint8_t *text)
+{
+    return begins[PAIR_HASH(text[0], text[1])] | begins[PAIR_HASH(text[1], text[2])]
+           | begins[PAIR_HASH(text[2], text[3])] | begins[PAIR_HASH(text[3], text[4])];
+}
+
 /* Look for up to SEARCHED_AT_ONCE tokens in a text; returns a bit for each that stands there. */
 static uint32_t
 search_tokens(const Token *const *tokens, int count, const uint8_t *text, Py_ssize_t size)
@@ -177,17 +186,17 @@ search_tokens(const Token *const *tokens, int count, const uint8_t *text, Py_ssi
             begins[PAIR_HASH(tokens[i]->bytes[0], next)] |= UINT32_C(1) << i;
         }
     }
-    for (Py_ssize_t at = 0; at < size; at++) {
-        uint32_t maybe = begins[PAIR_HASH(text[at], at + 1 < size ? text[at + 1] : ' ')];
-        if (UNLIKELY(maybe)) {
-            maybe &= ~found;
+    for (Py_ssize_t at = 0; at < size && found != all;) {
+        if (size - at > STRIDE && !begins_any(begins, text + at)) {
+            at += STRIDE;
+            continue;
+        }
+        for (int k = 0; k < STRIDE && at < size; k++, at++) {
+            uint32_t maybe = begins[PAIR_HASH(text[at], at + 1 < size ? text[at + 1] : ' ')] & ~found;
             for (int i = 0; maybe; i++, maybe >>= 1) {
                 if (maybe & 1 && stands_at(tokens[i], text, size, at)) {
                     found |= UINT32_C(1) << i;
                 }
-            }
-            if (found == all) {
-                break;
             }
         }
     }

@@ -17,18 +17,18 @@ enum {
 
 enum { BLOCK = 32, PART = 8 }; /* bytes without a digit that are passed over at a time; compilers use vector instructions */
 
-static inline unsigned
+static inline int
 is_digit(uint8_t byte)
 {
     return (uint8_t)(byte - '0') < 10;
 }
 
-static inline unsigned
+static inline int
 has_digit(const uint8_t *text, int size)
 {
-    unsigned found = 0;
+    uint8_t found = 0; /* as wide as the text: wider sums would be widened byte by byte */
     for (int i = 0; i < size; i++) {
-        found |= is_digit(text[i]);
+        found |= (uint8_t)is_digit(text[i]);
     }
     return found;
 }
@@ -372,8 +372,9 @@ add_to_crc(const ByteHash *hash, uint32_t crc, const uint8_t *text, Py_ssize_t s
     for (; size >= CRC_SLICES; size -= CRC_SLICES, text += CRC_SLICES) { /* one step waits for the one before */
         crc ^= bytes[text[0]] | (uint32_t)bytes[text[1]] << 8 | (uint32_t)bytes[text[2]] << 16
                | (uint32_t)bytes[text[3]] << 24;
-        crc = hash->crc[3][crc & 0xFF] ^ hash->crc[2][crc >> 8 & 0xFF] ^ hash->crc[1][crc >> 16 & 0xFF]
-              ^ hash->crc[0][crc >> 24];
+        crc = hash->crc[7][crc & 0xFF] ^ hash->crc[6][crc >> 8 & 0xFF] ^ hash->crc[5][crc >> 16 & 0xFF]
+              ^ hash->crc[4][crc >> 24] ^ hash->crc[3][bytes[text[4]]] ^ hash->crc[2][bytes[text[5]]]
+              ^ hash->crc[1][bytes[text[6]]] ^ hash->crc[0][bytes[text[7]]];
     }
     for (; size > 0; size--, text++) {
         crc = hash->crc[0][(crc ^ bytes[*text]) & 0xFF] ^ crc >> 8;
