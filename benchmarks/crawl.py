@@ -247,8 +247,9 @@ class NullDeduplicator:
     """A deduplicator for which every page is new."""
 
     config = Config()
-    store = SimpleNamespace(remote=False, publish=lambda _: None)
+    store = SimpleNamespace(remote=False, publish=lambda _: None, scraped_many=lambda _: None)
     scheme = ""
+    lapses = 0
 
     def __init__(self) -> None:
         self._ids = count(1)

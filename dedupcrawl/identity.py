@@ -55,6 +55,7 @@ from dedupcrawl.page.signatures import LAYOUT_BYTES
 from dedupcrawl.sentence_counts import (
     MAX_TOKEN_BYTES,
     count_hashes,
+    has_view_word,
     lines_of,
     sentences_of,
     sign_hashes,
@@ -165,7 +166,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     is_counted = len(text) < MAX_COUNTED and len(text) < _most_counted(state, title, is_about=is_about)
     is_signed = is_about and _may_be_signed(text)
     text = with_ascii_digits(text)
-    said = with_ascii_digits(_said_lines(page, state, fold_chinese=fold_chinese)) if is_counted or is_signed else b""
+    said = _said_lines(page, state, sketcher, fold_chinese=fold_chinese) if is_counted or is_signed else b""
     counts = sketcher.signature(said) if is_signed else b""
     if is_counted:
         counts += sketcher.sentences(said, is_brief and not is_about)
@@ -285,6 +286,8 @@ class ReferenceSketcher:
         """
         return sign_hashes([self._hash(each) for each in lines_of(lines)])
 
+    has_view_word = staticmethod(has_view_word)
+
     @staticmethod
     def pack(
         names: dict[int, int], values: FoundValues, shorts: FoundShorts, said: tuple[int, bytes], state: int
@@ -384,7 +387,9 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
     return body.strip() if is_shown else None
 
 
-def _said_lines(page: Page, state: int, *, fold_chinese: bool) -> bytes:
+def _said_lines(
+    page: Page, state: int, sketcher: ReferenceSketcher | IdentitySketcher, *, fold_chinese: bool
+) -> bytes:
     """Return the normalised lines of the text, without those that only views have; NUL is between them.
 
     Lines that are the heading or title are left out if the name stands elsewhere in the text, see :func:`_body`.
@@ -393,7 +398,8 @@ def _said_lines(page: Page, state: int, *, fold_chinese: bool) -> bytes:
     text = compared_text(page)
     if any(f"\n{name}\n" in f"\n{text}\n" for name in named):  # of few pages: lines are split slowly
         text = "\n".join([line for line in text.split("\n") if line not in named])
-    return without_view_lines(encode_normalized(text.replace("\n", "\0"), fold_chinese=fold_chinese))
+    lines = encode_normalized(text.replace("\n", "\0"), fold_chinese=fold_chinese)
+    return with_ascii_digits(without_view_lines(lines, sketcher.has_view_word))
 
 
 def _may_be_signed(text: bytes) -> bool:

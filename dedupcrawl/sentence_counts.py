@@ -153,15 +153,21 @@ def _names_view() -> Callable[[bytes], re.Match[bytes] | None]:
     return re.compile(rb"(?<![a-z])(?:%b)" % b"|".join(map(re.escape, _view_parts()))).search
 
 
-def without_view_lines(lines: bytes) -> bytes:
+def has_view_word(lines: bytes) -> bool:
+    """Return whether a text has a word that only views of a page have, such as "print"."""
+    return _holds(lines, _view_parts())
+
+
+def without_view_lines(lines: bytes, has_word: Callable[[bytes], bool] = has_view_word) -> bytes:
     """Remove the lines that only some views of a page have: "Printed from https://…", "打印本页", "Read more: …".
 
     Args:
         lines: normalised lines in UTF-8, with NUL between them.
+        has_word: :func:`has_view_word`, or compiled code that does the same.
     """
     # All lines together are examined in a tenth of the time.
     may_point = b":" in lines and _some_may_point_elsewhere(b"\0" + lines)
-    may_be_named = _holds(lines, _view_parts()) and _holds(lines, _ADDRESS_PARTS)
+    may_be_named = has_word(lines) and _holds(lines, _ADDRESS_PARTS)
     if not (may_point or may_be_named):
         return lines
     return b"\0".join([line for line in lines.split(b"\0") if not _is_of_view(line)])

@@ -435,10 +435,14 @@ def test_compiled_values(text: str, beside: str, repeat: int, seed: int) -> None
 @example("x" * 3000 + "\0✓ \0" + "字" * 700 + "。 7a b7: c", False, 1)
 @example("a\0 更新于 3\0updated\0read 7 times\0 \0" + "✓ updated 3. " * 20, False, 1)
 @example("a. b; c? " + "d! 字e.字" * 40 + "。f", False, 1)
+@example("p pr pri prin xprint " + "x" * 40 + "打印", True, 1)
+@example("viel dru ck druc\0druck" + "y" * 9, True, 1)
 def test_compiled_sentences(text: str, with_values: bool, seed: int) -> None:
     reference, sketcher = both_sketchers(seed)
     assert sketcher.sentences(encode(text), with_values) == reference.sentences(encode(text), with_values)
     assert sketcher.signature(encode(text)) == reference.signature(encode(text))
+    for some in (text, *text.split()):
+        assert sketcher.has_view_word(encode(some)) is reference.has_view_word(encode(some))
 
 
 @compiled

@@ -135,6 +135,9 @@ class IdentitySketcher:
     def signature(self, lines: Buffer, /) -> bytes:
         """Return the signature of lines: their number modulo 8, and a hash of them."""
 
+    def has_view_word(self, lines: Buffer, /) -> bool:
+        """Return whether a text has a word that only views of a page have, such as "print"."""
+
     def pack(
         self,
         names: dict[int, int],

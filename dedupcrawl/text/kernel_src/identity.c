@@ -23,9 +23,9 @@ add_words(WordSet *set, PyObject *words, int step)
     return done;
 }
 
-/* Note how the words begin by which is_passing() leaves out others. */
+/* Note how the words of a kind begin. */
 static void
-note_passing(IdentityObject *self, PyObject *words)
+note_begins(IdentityObject *self, PyObject *words, int kind)
 {
     for (Py_ssize_t i = 0; i < PySequence_Size(words); i++) {
         PyObject *word = PySequence_GetItem(words, i);
@@ -33,7 +33,7 @@ note_passing(IdentityObject *self, PyObject *words)
         const uint8_t *bytes = (const uint8_t *)PyBytes_AS_STRING(word);
         for (int next = 0; size && next < 256; next++) { /* any byte may follow a single one */
             if (size == 1 || next == bytes[1]) {
-                self->passing[PAIR_HASH(bytes[0], next)] = 1;
+                self->passing[PAIR_HASH(bytes[0], next)] |= (uint8_t)kind;
             }
         }
         Py_DECREF(word);
@@ -90,8 +90,9 @@ identity_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     }
     for (int i = 0; done && i < WORD_SETS; i++) {
         done = add_words(&self->words[i], PyTuple_GET_ITEM(words, i), i < FIRST_BACKWARDS ? 1 : -1);
-        if (done && (i == OF_VIEW || i == CHANGED || i == PUBLISHED || i == COUNTED)) {
-            note_passing(self, PyTuple_GET_ITEM(words, i));
+        int kind = i == OF_VIEW ? MAY_BE_VIEW : i == COUNTED ? MAY_BE_COUNTER : i == CHANGED || i == PUBLISHED ? MAY_BE_STAMP : 0;
+        if (done && kind) {
+            note_begins(self, PyTuple_GET_ITEM(words, i), kind);
         }
     }
     for (Py_ssize_t i = 0; done && i < PyUnicode_GET_LENGTH(numerals); i++) {
@@ -349,19 +350,43 @@ character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
     return at + wanted <= size ? wanted : 0;
 }
 
+enum { AT_ONCE = 8 }; /* bytes */
+
+/* The number of letters a to z at the beginning of a text. */
+static inline Py_ssize_t
+ascii_letters(const uint8_t *text, Py_ssize_t size)
+{
+    Py_ssize_t at = 0;
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    /* Without a branch for each letter: the ends of words cannot be predicted. */
+    const uint64_t ones = UINT64_C(0x0101010101010101), highest = 0x80 * ones;
+    for (; size - at >= AT_ONCE; at += AT_ONCE) {
+        uint64_t bytes;
+        memcpy(&bytes, text + at, AT_ONCE);
+        uint64_t low = bytes & ~highest, from_a = low + (0x80 - 'a') * ones, above_z = low + (0x80 - 'z' - 1) * ones;
+        uint64_t others = ~(from_a & ~above_z & ~bytes) & highest;
+        if (others) {
+            return at + __builtin_ctzll(others) / 8;
+        }
+    }
+#endif
+    while (at < size && text[at] >= 'a' && text[at] <= 'z') {
+        at++;
+    }
+    return at;
+}
+
 /* Letters, and the digits after them. */
 static Py_ssize_t
 end_of_word(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
     Py_ssize_t begin = at;
     for (;;) {
-        if (at < size && text[at] >= 'a' && text[at] <= 'z') {
-            at++;
-        } else if (at + 1 < size && text[at] >= 0xC3 && text[at] <= 0xDF) {
-            at += 2;
-        } else {
+        at += ascii_letters(text + at, size - at);
+        if (at + 1 >= size || text[at] < 0xC3 || text[at] > 0xDF) {
             break;
         }
+        at += 2;
     }
     while (at > begin && at < size && text[at] >= '0' && text[at] <= '9') {
         at++;
@@ -375,17 +400,32 @@ is_mark(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
     return at + 2 < size && text[at] == 0xE2 && text[at + 1] >= 0x96 && text[at + 1] <= 0x9F;
 }
 
+/* Of which kinds a word may be, by its first two bytes. */
+static inline int
+kinds_at(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
+{
+    return self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')];
+}
+
+/* Whether a word belongs to a stamp or a view. */
+static int
+is_of_stamp(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
+{
+    int kinds = kinds_at(self, text, begin, end);
+    return (kinds & MAY_BE_VIEW && longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0)
+           || (kinds & MAY_BE_STAMP
+               && (longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
+                   || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end));
+}
+
 /* Whether a word belongs to a stamp, a counter or a view. */
 static int
 is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
 {
-    if (!self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')]) {
-        return 0;
-    }
-    return longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0
-           || longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
-           || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end
-           || longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end;
+    int kinds = kinds_at(self, text, begin, end);
+    return kinds
+           && (is_of_stamp(self, text, begin, end)
+               || (kinds & MAY_BE_COUNTER && longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end));
 }
 
 /* Add the hash of a sentence or value, see ReferenceSketcher.sentences() in identity.py. */
@@ -419,10 +459,15 @@ end_sentence(const IdentityObject *self, Sentence *sentence, uint8_t *counts)
 }
 
 static void
-append_word(const IdentityObject *self, Sentence *sentence, const uint8_t *word, Py_ssize_t size, uint8_t *counts)
+append_word(const IdentityObject *self, Sentence *sentence, const uint8_t *word, Py_ssize_t size, Py_ssize_t rest,
+            uint8_t *counts)
 {
     size = size < MAX_TOKEN_BYTES ? size : MAX_TOKEN_BYTES;
-    memcpy(sentence->words + sentence->size, word, (size_t)size);
+    if (rest >= MAX_TOKEN_BYTES) { /* a fixed number of bytes: those behind the word are overwritten */
+        memcpy(sentence->words + sentence->size, word, MAX_TOKEN_BYTES);
+    } else {
+        memcpy(sentence->words + sentence->size, word, (size_t)size);
+    }
     sentence->size += size;
     sentence->words[sentence->size++] = ' ';
     if (sentence->size > MAX_SENTENCE_BYTES) {
@@ -460,7 +505,7 @@ count_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uin
         }
         end = end > at ? end : at + character_size(text, size, at);
         if (end > at && !is_passing(self, text, begin, end)) {
-            append_word(self, &sentence, text + begin, end - begin, counts);
+            append_word(self, &sentence, text + begin, end - begin, size - begin, counts);
         }
         start = -1;
         at = end > at ? end : at + 1;
@@ -563,10 +608,7 @@ is_stamp_part(const IdentityObject *self, const uint8_t *text, Py_ssize_t size)
             return 1;
         }
         end = end > at ? end : at + character;
-        if (end > at
-            && (longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0
-                || longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
-                || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end)) {
+        if (end > at && is_of_stamp(self, text, begin, end)) {
             return 1;
         }
         start = -1;
@@ -622,6 +664,44 @@ sign_lines(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Sig
     }
 }
 
+static int
+has_view_word(const IdentityObject *self, const uint8_t *text, Py_ssize_t size)
+{
+    const uint8_t *kinds = self->passing;
+    for (Py_ssize_t at = 0; at < size;) {
+        if (size - at > AT_ONCE) {
+            int any = 0;
+            for (int i = 0; i < AT_ONCE; i++) {
+                any |= kinds[PAIR_HASH(text[at + i], text[at + i + 1])];
+            }
+            if (!(any & MAY_BE_VIEW)) {
+                at += AT_ONCE;
+                continue;
+            }
+        }
+        for (int i = 0; i < AT_ONCE && at < size; i++, at++) {
+            if (kinds_at(self, text, at, size) & MAY_BE_VIEW
+                && longest_from(&self->words[OF_VIEW], text, size, at, ANYWHERE) >= 0) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static PyObject *
+identity_has_view_word(IdentityObject *self, PyObject *lines)
+{
+    Py_buffer view;
+    int found = 0;
+    if (PyObject_GetBuffer(lines, &view, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    RUN(view.len, found = has_view_word(self, view.buf, view.len));
+    PyBuffer_Release(&view);
+    return PyBool_FromLong(found);
+}
+
 static PyObject *
 identity_signature(IdentityObject *self, PyObject *lines)
 {
@@ -643,6 +723,7 @@ static PyMethodDef identity_methods[] = {
     {"shorts", (PyCFunction)identity_shorts, METH_VARARGS, NULL},
     {"sentences", (PyCFunction)identity_sentences, METH_VARARGS, NULL},
     {"signature", (PyCFunction)identity_signature, METH_O, NULL},
+    {"has_view_word", (PyCFunction)identity_has_view_word, METH_O, NULL},
     {"pack", (PyCFunction)identity_pack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

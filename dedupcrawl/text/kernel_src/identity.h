@@ -42,6 +42,8 @@ enum {
     IS_BRIEF = 128
 };
 
+enum { MAY_BE_VIEW = 1, MAY_BE_STAMP = 2, MAY_BE_COUNTER = 4 }; /* kinds of words that say nothing about a page */
+
 #define PAIR_HASH(one, other) (((unsigned)(one) << 5 ^ (unsigned)(other)) & (PAIRS - 1))
 
 typedef struct {
@@ -49,7 +51,7 @@ typedef struct {
     WordSet words[WORD_SETS];
     ByteHash hash;
     HanNumerals numerals;
-    uint8_t passing[PAIRS]; /* by a hash of two bytes whether a word of a stamp, a counter or a view may begin with them */
+    uint8_t passing[PAIRS]; /* by a hash of two bytes the kinds of words that may begin with them */
     Py_UCS4 unspaced[2 * UNSPACED_RANGES]; /* first and last code point of each range */
     Py_ssize_t unspaced_count;
 } IdentityObject;
