@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.values import is_counted, is_counting, word_sets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
 SIGNATURE_BYTES = 3  #: the number of lines modulo 8, and their hash in 16 bits
 BUCKETS = 16  #: of sentences or values
@@ -87,19 +87,33 @@ def sentences_of(lines: bytes) -> list[bytes]:
     passing, view = _passing_words()
     found: list[bytes] = []
     every = (part for line in lines.split(b"\0") for part in (_parts(line) if len(line) > MAX_LINE_BYTES else [line]))
+    has_view = has_view_word(lines)
     for part in every:
-        words: list[bytes] = []
-        size = 0
-        for word in _all_words(part):
-            if word not in passing and not word.startswith(view):
-                words.append(word[:MAX_TOKEN_BYTES])
-                size += len(words[-1]) + 1
-            if size > MAX_SENTENCE_BYTES:
-                found.append(b" ".join(words))
-                words, size = [], 0
-        if words:
+        words = _all_words(part)
+        if not passing.isdisjoint(words) or has_view:
+            words = [word for word in words if word not in passing and not word.startswith(view)]
+        if not words:
+            continue
+        # No character has more than one space after it.
+        if 2 * len(part) > MAX_SENTENCE_BYTES or max(map(len, words)) > MAX_TOKEN_BYTES:
+            found += _cut(words)
+        else:
             found.append(b" ".join(words))
     return found
+
+
+def _cut(words: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut the words of a sentence, and the sentence."""
+    taken: list[bytes] = []
+    size = 0
+    for word in words:
+        taken.append(word[:MAX_TOKEN_BYTES])
+        size += len(taken[-1]) + 1
+        if size > MAX_SENTENCE_BYTES:
+            yield b" ".join(taken)
+            taken, size = [], 0
+    if taken:
+        yield b" ".join(taken)
 
 
 def lines_of(lines: bytes) -> list[bytes]:
