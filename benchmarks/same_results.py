@@ -62,7 +62,6 @@ from tests.data import LABELLED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = Path(dedupcrawl.__file__).resolve().parents[1]
 EVERY = {"aeb": 3, "cwced": 3, "wcxb": 3}  #: of so many pages of a set one is taken
 NOON = 1_700_000_000.0  #: Unix time at which the first page is seen
@@ -147,12 +146,15 @@ def sources() -> list[Source]:
     return [*(source for name in EVERY for source in page_set(name)), *reprints()]
 
 
-def pages_of(found: Iterable[Source], dedup: Deduplicator) -> Iterator[tuple[Source, Page]]:
+def read(found: Iterable[Source], reader: str = "blocks") -> list[tuple[str, Page | Verdict]]:
+    """Read pages by a reader; return each with its name."""
+    dedup = Deduplicator(reader=reader)
+    return [(source.name, dedup.read(html=source.html, url=source.url)) for source in found]
+
+
+def readable(found: Iterable[Source]) -> list[tuple[str, Page]]:
     """Read pages; leave out those that cannot be read."""
-    for source in found:
-        page = dedup.read(html=source.html, url=source.url)
-        if isinstance(page, Page):
-            yield source, page
+    return [(name, page) for name, page in read(found) if isinstance(page, Page)]
 
 
 # -- digests --------------------------------------------------------------------------------------
@@ -222,16 +224,13 @@ def reading() -> Section:
     """Read every page by each reader."""
     found: Section = {}
     for reader in internal("readers"):
-        dedup = Deduplicator(reader=reader)
-        for source in sources():
-            page = dedup.read(html=source.html, url=source.url)
-            found[f"{reader} {source.name}"] = digests_of_page(page)
+        found |= {f"{reader} {name}": digests_of_page(page) for name, page in read(sources(), reader)}
     return found
 
 
 def fingerprints() -> Section:
     """Fingerprint every page by each detector, one by one and in groups."""
-    pages = [(source.name, page) for source, page in pages_of(sources(), Deduplicator())]
+    pages = readable(sources())
     found: Section = {}
     for detector in internal("detectors"):
         dedup = Deduplicator(detectors=[detector])
@@ -274,7 +273,7 @@ def claimed(dedup: Deduplicator, record: Any, url: str) -> Verdict:
 
 def added() -> Section:
     """Judge the reprints one by one and together, by the methods ``add`` and ``add_many``."""
-    subjects = [(source.name, page) for source, page in pages_of(reprints(), Deduplicator())]
+    subjects = readable(reprints())
     one, other = Deduplicator(), Deduplicator()
     together = [
         verdict
@@ -290,13 +289,12 @@ def added() -> Section:
 def verdicts(folder: Path) -> Section:
     """Judge the reprints under all settings."""
     found = added()
-    read: dict[str, list[tuple[str, Page | Verdict]]] = {}
+    subjects: dict[str, list[tuple[str, Page | Verdict]]] = {}
     for name, changes in variants().items():
         reader = changes.get("reader", "blocks")
-        if reader not in read:
-            dedup = Deduplicator(reader=reader)
-            read[reader] = [(each.name, dedup.read(html=each.html, url=each.url)) for each in reprints()]
-        found |= {f"{name} {page}": row for page, row in fill(folder / name, changes, read[reader]).items()}
+        if reader not in subjects:
+            subjects[reader] = read(reprints(), reader)
+        found |= {f"{name} {page}": row for page, row in fill(folder / name, changes, subjects[reader]).items()}
     return found
 
 
@@ -369,8 +367,7 @@ def reports(folder: Path) -> Section:
         "annotated": str(folder / "batch" / "annotated"),
         "store": f"lmdb://{folder / 'store'}",
     }
-    dedup = Deduplicator()
-    fill(folder / "store", {}, [(each.name, dedup.read(html=each.html, url=each.url)) for each in reprints()])
+    fill(folder / "store", {}, read(reprints()))
     found: Section = {}
     for name, subject in subjects.items():
         report = stable(json.loads(run("report", subject, "--json")), folder)

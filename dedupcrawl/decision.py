@@ -125,7 +125,7 @@ class Matcher:
         finding = self._strongest(record, candidate)
         equal = self.has_equal_text(record, old)
         # With the same text, another name, or another price or date beside a standing text, is a change.
-        is_changed = versions and bool(self.why_siblings(record, old, by_sentences=False))
+        is_changed = versions and bool(self._why_siblings(record, old, is_same_site=True, by_sentences=False))
         if equal and not is_changed:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
@@ -143,7 +143,8 @@ class Matcher:
         finding = self._strongest(record, candidate)
         if finding is None or (not is_same_site and finding.relation not in COPIES):
             return finding
-        why = self.why_siblings(record, old, by_sentences=finding.relation in COPIES)
+        by_sentences = finding.relation in COPIES
+        why = self._why_siblings(record, old, is_same_site=is_same_site, by_sentences=by_sentences)
         if not why and is_same_site and finding.relation in COPIES and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
         if not why:
@@ -172,7 +173,10 @@ class Matcher:
 
     def why_siblings(self, new: Record, old: Record, *, by_sentences: bool = True) -> str:
         """Return by what two similar pages differ, "" if they are about the same thing."""
-        if not _are_of_one_site(new, old):
+        return self._why_siblings(new, old, is_same_site=_are_of_one_site(new, old), by_sentences=by_sentences)
+
+    def _why_siblings(self, new: Record, old: Record, *, is_same_site: bool, by_sentences: bool) -> str:
+        if not is_same_site:
             return why_different(new.identity, old.identity) if new.url and old.url else ""
         equal_text = self.has_equal_text(new, old)
         return why_siblings(new.identity, old.identity, equal_text=equal_text, by_sentences=by_sentences)

@@ -7,12 +7,15 @@ bits, padded with zeros to whole bytes:
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* if sentences, lines, values beside the main text or short facts are stored: 13 bits: whether there are counts of
-  sentences (1) or also of values (2), whether all values beside the main text and all short facts are stored, and 3
-  bits each:
-  how many strong and weak values, and short facts; then these counts, of sentences and of values 8, 2 × 12 and 16 × 2
-  bits each. If not all short facts are stored: 8 bits, their number, and 16 bits, a hash of them all;
-  or 2 bits (3), the signature of the lines in 19, and a bit: whether counts of sentences follow, and nothing else;
+* if sentences, lines, values beside the main text or short facts are stored, 2 bits tell the form of what follows.
+
+  - 0, 1 or 2 is the number of counts: none, those of the sentences, or those of the sentences and of the values. Then
+    2 bits: whether all values beside the main text and all short facts are stored; 3 bits each: numbers of strong and
+    of weak values, and of short facts; 8, 2 × 12 and 16 × 2 bits: each of the counts. If not all short facts are
+    stored: 8 bits, their number, and 16 bits, a hash of them all;
+  - 3 is the form of a page whose text is about its name, which has neither values nor short facts here: 19 bits, the
+    signature of its lines, and a bit: whether counts of its sentences follow;
+
 * the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
   text).

@@ -209,8 +209,8 @@ _ANY = tuple(bytes((each,)) for each in range(256))
 _NO_LETTER = tuple(each for each in _ANY if not b"a" <= each <= b"z")  #: what may stand beside a word of ASCII letters
 
 
-def _encoded(characters: str) -> list[bytes]:
-    return [each.encode() for each in characters]
+def _encoded(words: Iterable[str]) -> list[bytes]:
+    return [each.encode() for each in words]
 
 
 def _longer(word: bytes, size: int) -> Iterable[bytes]:
@@ -230,7 +230,7 @@ def _begin(words: Iterable[bytes], separators: Iterable[bytes]) -> frozenset[byt
 
 def _begin_units() -> frozenset[bytes]:
     """Return all two bytes with which units begin."""
-    units = [each.encode() for each in (*_UNITS, *_CURRENCIES_AFTER, *_UNITS_UNSPACED)]
+    units = _encoded((*_UNITS, *_CURRENCIES_AFTER, *_UNITS_UNSPACED))
     return frozenset(longer[:2] for each in units for longer in _longer(each, 2))
 
 
@@ -258,18 +258,11 @@ class _Hints(NamedTuple):
 
 @cache  # made for the first page: it takes 20 ms, which commands without pages save
 def _hints() -> _Hints:
-    spaced = [each.replace("+", " ") for each in _COUNTED]
-    counted = _begin(map(str.encode, (*spaced, *_COUNTED_UNSPACED, *_PASSING, *_OTHER_COUNTED)), _encoded(_SEPARATORS))
+    words = (*_spaced(_COUNTED), *_COUNTED_UNSPACED, *_PASSING, *_OTHER_COUNTED)
+    counted = _begin(_encoded(words), _encoded(_SEPARATORS))
     counting = _end((each.decode() for each in _COUNTING), _BETWEEN) | _end((each.decode() for each in _SINCE), "")
-    days = (
-        "月",
-        "年",
-        "of ",
-        "de ",
-        "di ",
-        *(each + end for each in ("st", "nd", "rd", "th", "er", "º") for end in " ."),
-    )
-    dated = _begin(map(str.encode, (*_MONTHS, *days)), _encoded(" ."))
+    ordinals = [each + end for each in ("st", "nd", "rd", "th", "er", "º") for end in " ."]
+    dated = _begin(_encoded((*_MONTHS, "月", "年", "of ", "de ", "di ", *ordinals)), _encoded(" ."))
     months = _end(_MONTHS, " .")
     currencies = _end((*_CURRENCY_WORDS, "us$"), " ")
     return _Hints(
@@ -313,9 +306,7 @@ def values_of(text: bytes) -> dict[bytes, bool]:
     >>> sorted(values_of(b"bolt 3.5 x 20 mm, 4 packs. comments (12)").items())
     [(b'20 mm', True), (b'3.5', False), (b'4', False)]
     """
-    # Before the first number and after the last one too, some bytes can be looked at.
-    both = b"".join((_EDGE, text, _EDGE))
-    return _values_at(both, *_number_places(both))
+    return _find_values(text)
 
 
 def page_values(text: bytes, beside: bytes = b"") -> Values:
@@ -325,10 +316,8 @@ def page_values(text: bytes, beside: bytes = b"") -> Values:
         text: its normalised text in UTF-8, see :attr:`dedupcrawl.text.features.Features.encoded`.
         beside: the text beside it, see :func:`other_text`.
     """
-    main = b"".join((_EDGE, text, _EDGE))
-    starts, stops = _number_places(main)
     facts: list[bytes] = []
-    inner = _values_at(main, starts, stops, facts)
+    inner = _find_values(text, facts)
     if not text.isascii() and _HAN_START in text:
         facts += [each.encode(*_ENCODING) for each in _han_numbers(text.decode(*_ENCODING))]
     outer = values_of(beside) if beside else {}
@@ -383,7 +372,9 @@ def _plain(line: str) -> bytes:
     return b"" if _has_digit(line) and _is_change(plain) else plain
 
 
-def _values_at(text: bytes, starts: list[int], stops: list[int], facts: list[bytes] | None = None) -> dict[bytes, bool]:
+def _find_values(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, bool]:
+    text = b"".join((_EDGE, text, _EDGE))  # before the first number and after the last one too, bytes are looked at
+    starts, stops = _number_places(text)
     values: dict[bytes, bool] = {}
     hints = _hints()
     done = count = 0
@@ -498,8 +489,8 @@ def word_sets() -> tuple[tuple[bytes, ...], ...]:
         _spaced(_PUBLISHED),
         VIEW_PARTS,
     )
-    before = (_COUNTING, _SINCE, (*map(str.encode, _MONTHS),), (*map(str.encode, _CURRENCIES_BEFORE),))
-    return (*(tuple(each.encode() for each in words) for words in sets), *before)
+    before = (_COUNTING, _SINCE, tuple(_encoded(_MONTHS)), tuple(_encoded(_CURRENCIES_BEFORE)))
+    return (*(tuple(_encoded(words)) for words in sets), *before)
 
 
 def _spaced(words: Iterable[str]) -> list[str]:

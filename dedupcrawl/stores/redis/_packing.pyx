@@ -7,9 +7,8 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.stdio cimport snprintf
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp, memcpy, strlen
+from libc.string cimport memcmp, memcpy
 from zlib import crc32
 
 from dedupcrawl.stores.base import Record
@@ -44,6 +43,24 @@ cdef double MAX_SECONDS = 1e11
 cdef int64_t MAX_MILLISECONDS = 1 << 41  # in 2039; the units of a time before have 53 bits
 cdef const char* DIGITS = b"0123456789abcdef"
 cdef bytes KEYS = b"="  # in place of keys to search under that are those of the record
+
+
+cdef struct Room:
+    uint8_t on_stack[ON_STACK]
+    uint8_t* begin
+
+
+cdef uint8_t* _take(Room* room, Py_ssize_t size) except NULL:
+    """Return room for some bytes, from the heap if there are many; :func:`_give_back` must follow."""
+    room.begin = <uint8_t*> room.on_stack if size <= ON_STACK else <uint8_t*> malloc(size)
+    if room.begin == NULL:
+        raise MemoryError
+    return room.begin
+
+
+cdef void _give_back(Room* room) noexcept:
+    if room.begin != room.on_stack:
+        free(room.begin)
 
 
 cdef uint8_t* _put_number(uint8_t* out, Py_ssize_t number) noexcept:
@@ -111,10 +128,8 @@ cdef class UrlPacker:
             raise ValueError("too many symbols")
         self.starts, self.words, self.word_count = starts, words, len(words)
         self.longest = max(map(len, words))
-        for n in range(64):
-            self.characters[n] = 0
         for n in range(256):
-            self.symbols[n], self.kinds[n], self.first_words[n] = 0, OTHER, 0
+            self.kinds[n] = OTHER
         for n in range(self.word_count - 1, -1, -1):
             word = self.words[n]
             self.word_sizes[n], self.word_texts[n] = <int> len(word), PyBytes_AS_STRING(word)
@@ -142,18 +157,13 @@ cdef class UrlPacker:
         if start >= starts:
             url = first + PyBytes_FromStringAndSize(<const char*> packed, size)
             return url.decode("utf-8", "surrogatepass")
-        cdef char on_stack[ON_STACK]
-        cdef char* begin = on_stack
+        cdef Room room
         space = PyBytes_GET_SIZE(first) + (8 * size // 6 + 2) * self.longest + 2 * size
-        if space > ON_STACK:
-            begin = <char*> malloc(space)
-            if begin == NULL:
-                raise MemoryError
+        cdef char* begin = <char*> _take(&room, space)
         memcpy(begin, PyBytes_AS_STRING(first), PyBytes_GET_SIZE(first))
         cdef char* end = self._unpack(packed, size, begin + PyBytes_GET_SIZE(first))
         url = None if end == NULL else PyBytes_FromStringAndSize(begin, end - begin)
-        if begin != on_stack:
-            free(begin)
+        _give_back(&room)
         return None if url is None else url.decode("utf-8", "surrogatepass")
 
     cdef char* _unpack(self, const uint8_t* packed, Py_ssize_t size, char* out) noexcept:
@@ -223,21 +233,12 @@ cdef class UrlPacker:
             packed = self._symbols(text, size, start)
             if not kinds & UPPER or PyBytes_GET_SIZE(packed) <= size:
                 return packed
-        packed = PyBytes_FromStringAndSize(NULL, 1 + size)
-        cdef uint8_t* out = <uint8_t*> PyBytes_AS_STRING(packed)
-        out[0] = <uint8_t> (len(self.starts) + start)
-        memcpy(out + 1, text, size)
-        return packed
+        return bytes((len(self.starts) + start,)) + text[:size]
 
     cdef bytes _symbols(self, const uint8_t* text, Py_ssize_t size, int start):
         """Return a text of letters and ``characters`` as symbols of six bits, after a byte for its start."""
-        cdef uint8_t on_stack[ON_STACK]
-        cdef Py_ssize_t space = 4 * size + 8  # the text with symbols of words, all symbols, and the bytes of the runs
-        cdef uint8_t* words = on_stack
-        if space > ON_STACK:
-            words = <uint8_t*> malloc(space)
-            if words == NULL:
-                raise MemoryError
+        cdef Room room  # for the text with symbols of words, all symbols, and the bytes of the runs
+        cdef uint8_t* words = _take(&room, 4 * size + 8)
         cdef uint8_t* symbols = words + size
         cdef uint8_t* runs = symbols + 2 * size + 4
         cdef Py_ssize_t at = 0, end = 0, count = 0, run_bytes = 0, digits, whole
@@ -283,15 +284,10 @@ cdef class UrlPacker:
         cdef uint32_t four
         for at in range(whole):
             n = <int> (at // 3 * 4)
-            four = symbols[n] << 18 | symbols[n + 1] << 12
-            if at % 3:
-                four |= symbols[n + 2] << 6
-            if at % 3 == 2:
-                four |= symbols[n + 3]
+            four = symbols[n] << 18 | symbols[n + 1] << 12 | symbols[n + 2] << 6 | symbols[n + 3]
             out[1 + at] = <uint8_t> (four >> (16 - 8 * (at % 3)))
         memcpy(out + 1 + whole, runs, run_bytes)
-        if words != on_stack:
-            free(words)
+        _give_back(&room)
         return packed
 
     cdef int _word_at(self, const uint8_t* text, Py_ssize_t size) noexcept:
@@ -347,7 +343,8 @@ cdef class RecordPacker:
         cdef int head = self.version << 5 | <int> min(count, SKETCHES)
         if PyBytes_GET_SIZE(identity) > self.identity_bytes or not -MAX_SECONDS < seen < MAX_SECONDS:
             return None
-        if max(count, len(keys)) > self.max_size:
+        cdef bytes joined = _joined(keys, self.key_bytes, False)
+        if joined is None or max(count, len(keys)) > self.max_size:
             return None
         cdef list parts = list(sketches)
         if identity:
@@ -358,25 +355,17 @@ cdef class RecordPacker:
             parts.append(cluster.encode("utf-8", "surrogatepass"))
         cdef bytes url = self.urls._url((<str?> record.url).encode("utf-8", "surrogatepass"))
         total = PREFIX + SEEN + 10 + 5 * len(parts) + len(keys) * self.key_bytes + PyBytes_GET_SIZE(url)
-        for key in keys:
-            if not PyBytes_CheckExact(key) or PyBytes_GET_SIZE(key) != self.key_bytes:
-                return None
         for each in parts:
             if not PyBytes_CheckExact(each) or PyBytes_GET_SIZE(each) > self.max_size:
                 return None
             total += PyBytes_GET_SIZE(each)
-        cdef uint8_t on_stack[ON_STACK]
-        cdef uint8_t* begin = on_stack
-        if total > ON_STACK:
-            begin = <uint8_t*> malloc(total)
-            if begin == NULL:
-                raise MemoryError
+        cdef Room room
+        cdef uint8_t* begin = _take(&room, total)
         cdef uint8_t* out = begin + PREFIX
         cdef int64_t low = <int64_t> rint(seen * self.second)
         out[0], out[1], out[2] = <uint8_t> (low >> 16), <uint8_t> (low >> 8), <uint8_t> low
         out = _put_number(out + SEEN, len(keys))
-        for key in keys:
-            out = _put(out, <bytes> key)
+        out = _put(out, joined)
         if count >= SKETCHES:
             out = _put_number(out, count)
         for each in parts:
@@ -385,8 +374,7 @@ cdef class RecordPacker:
             out = _put(out, <bytes> each)
         out = _put(out, url)
         cdef bytes packed = PyBytes_FromStringAndSize(<char*> begin, out - begin)
-        if begin != on_stack:
-            free(begin)
+        _give_back(&room)
         cdef uint32_t checksum = crc32(memoryview(packed)[PREFIX:], head)
         out = <uint8_t*> PyBytes_AS_STRING(packed)
         out[0] = <uint8_t> head
@@ -473,44 +461,37 @@ cdef bytes _joined(tuple keys, Py_ssize_t key_bytes, bint distinct):
 
 
 def pack_request(Py_ssize_t count, bytes head not None, rest not None):
-    cdef tuple given = tuple(rest)
     cdef list parts = []
     cdef Py_ssize_t total = LENGTH + PyBytes_GET_SIZE(head), length
-    cdef char number[LENGTH]
-    for part in given:
+    for part in rest:
         if not PyBytes_CheckExact(part):
             part = _text(part)
         parts.append(part)
         total += PyBytes_GET_SIZE(part) + LENGTH
-    cdef char on_stack[ON_STACK]
-    cdef char* begin = on_stack
-    if total > ON_STACK:
-        begin = <char*> malloc(total)
-        if begin == NULL:
-            raise MemoryError
-    cdef char* out = begin + snprintf(begin, LENGTH, b"*%zd\r\n", count)
+    cdef Room room
+    cdef char* begin = <char*> _take(&room, total)
+    cdef char* out = _put_length(begin, b"*", count)
     memcpy(out, PyBytes_AS_STRING(head), PyBytes_GET_SIZE(head))
     out += PyBytes_GET_SIZE(head)
     for part in parts:
         length = PyBytes_GET_SIZE(part)
-        out = _put_length(out, length)
+        out = _put_length(out, b"$", length)
         memcpy(out, PyBytes_AS_STRING(part), length)
         out[length], out[length + 1] = 13, 10
         out += length + 2
     cdef bytes request = PyBytes_FromStringAndSize(begin, out - begin)
-    if begin != on_stack:
-        free(begin)
+    _give_back(&room)
     return request
 
 
-cdef char* _put_length(char* out, Py_ssize_t length) noexcept:
+cdef char* _put_length(char* out, char mark, Py_ssize_t length) noexcept:
     cdef char digits[NUMBER]
     cdef int n = NUMBER
     while n == NUMBER or length:
         n -= 1
         digits[n] = <char> (48 + length % 10)
         length //= 10
-    out[0] = 36  # "$"
+    out[0] = mark
     memcpy(out + 1, digits + n, NUMBER - n)
     out += 1 + NUMBER - n
     out[0], out[1] = 13, 10
