@@ -52,7 +52,7 @@ from dedupcrawl.identity_codec import (
 from dedupcrawl.layout import with_layout, without_layout
 from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.signatures import LAYOUT_BYTES
-from dedupcrawl.sentence_counts import (
+from dedupcrawl.sentence_sketches import (
     MAX_TOKEN_BYTES,
     count_hashes,
     has_view_word,
@@ -266,7 +266,7 @@ class ReferenceSketcher:
         """Return the counts of a page's sentences, and of its values.
 
         Of each these are the number modulo 256, the sums of the hashes and of their squares modulo
-        :data:`~dedupcrawl.sentence_counts.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear, so
+        :data:`~dedupcrawl.sentence_sketches.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear, so
         that those of two pages can be subtracted.
 
         Args:

@@ -36,7 +36,7 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.layout import without_layout
-from dedupcrawl.sentence_counts import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
+from dedupcrawl.sentence_sketches import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -111,12 +111,14 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from dedupcrawl.page import compiled  # noqa: PLC0415 - loads lxml
         from dedupcrawl.stores.redis import packed_urls  # noqa: PLC0415 - only for this option
+        from dedupcrawl.stores.redis.sharded import packed_values  # noqa: PLC0415 - the same
         from dedupcrawl.text import kernel  # noqa: PLC0415 - loads numpy
 
         parts = (
             f"text kernel: {kernel.description()}",
             f"page reading: {compiled.description()}",
             f"requests to servers: {packed_urls.description()}",
+            f"commands for a cluster: {packed_values.description()}",
         )
         typer.echo("\n".join((f"dedupcrawl {package_version()}", *parts)))
         raise typer.Exit

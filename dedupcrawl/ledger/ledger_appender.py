@@ -10,7 +10,7 @@ from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -40,11 +40,12 @@ from dedupcrawl.utils.resources import Closing
 from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from dedupcrawl.ledger.entry import Comparison, Entry
     from dedupcrawl.ledger.ledger_schema import LedgerLimits
 
+T = TypeVar("T")
 
 BATCH_PAGES = 256  #: pages of a batch
 BATCH_BYTES = 4 * 2**20  #: characters of the texts of a batch
@@ -111,12 +112,11 @@ class LedgerTables:
         """Read from the file how many rows it has."""
         if self._connection.in_transaction:
             self._connection.rollback()
-        one = self._one
-        self.last_page: int = one("SELECT max(coalesce(max(id), 0), ?) FROM pages", self._state("last_page", 0))
+        self.last_page: int = self._one("SELECT max(coalesce(max(id), 0), ?) FROM pages", self._state("last_page", 0))
         self._level, self._bulk_level = self._state("level", 0), self._state("bulk_level", 0)
         self._width = self._state("width", 1)
-        self._pages: int = one("SELECT count(*) FROM pages")
-        self._bulk: int = one("SELECT coalesce(sum(size), 0) FROM bulk")
+        self._pages: int = self._one("SELECT count(*) FROM pages")
+        self._bulk: int = self._one("SELECT coalesce(sum(size), 0) FROM bulk")
         self._hosts = {name for (name,) in self._connection.execute("SELECT name FROM hosts")}
         self._flows = set(self._connection.execute("SELECT copy, source FROM flows"))
         self._ends = self._connection.execute("SELECT min(place), max(place) FROM slices").fetchone()
@@ -127,8 +127,7 @@ class LedgerTables:
 
     def begin(self, now: float, about: str) -> int:
         """Add a run; return its id."""
-        self._connection.execute("INSERT INTO runs (began, about) VALUES (?, ?)", (now, about))
-        return self._one("SELECT max(id) FROM runs")
+        return self._one("INSERT INTO runs (began, about) VALUES (?, ?) RETURNING id", now, about)
 
     def end(self, run: int, now: float) -> None:
         """Store the end of a run."""
@@ -185,14 +184,12 @@ class LedgerTables:
     def _bulk_row(self, handle: EntryHandle, entry: Entry) -> tuple[object, ...]:
         # Texts are not compressed: it would take longer than everything else that is done for a page.
         text = entry.text[: self._limits.text_chars].encode("utf-8", "surrogatepass") or None
-        of_page = entry.comparisons
-        comparisons = dump_comparisons(of_page, self._limits.url_chars) if of_page else None
+        comparisons = dump_comparisons(entry.comparisons, self._limits.url_chars) if entry.comparisons else None
         return handle.id, len(text or b"") + len(comparisons or b""), text, comparisons
 
     def _insert(self, rows: Collection[tuple[object, ...]], bulk: Collection[tuple[object, ...]]) -> None:
-        connection = self._connection
-        connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        connection.executemany("INSERT OR REPLACE INTO bulk VALUES (?, ?, ?, ?)", bulk)
+        self._connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        self._connection.executemany("INSERT OR REPLACE INTO bulk VALUES (?, ?, ?, ?)", bulk)
         self._pages += len(rows)
         self._bulk += sum(row[1] for row in bulk)  # type: ignore[misc]
 
@@ -200,12 +197,9 @@ class LedgerTables:
 
     def _store_misses(self, handle: EntryHandle, entry: Entry) -> bool:
         """Store the near misses of a page; return whether any is stored."""
-        found = False
-        for index, comparison in enumerate(entry.comparisons):
-            # The page that the verdict names is not a near miss: it is related, if only by its URL.
-            if comparison.url != entry.verdict.of:
-                found = self._store_miss(handle, index, comparison) or found
-        return found
+        # The page that the verdict names is not a near miss: it is related, if only by its URL.
+        others = [(n, each) for n, each in enumerate(entry.comparisons) if each.url != entry.verdict.of]
+        return any([self._store_miss(handle, n, each) for n, each in others])
 
     def _store_miss(self, handle: EntryHandle, index: int, comparison: Comparison) -> bool:
         nearest = comparison.nearest
@@ -230,16 +224,14 @@ class LedgerTables:
             self._misses[detector] -= 1
 
     def _keep_nearest(self, detector: str) -> None:
-        most = self._limits.misses
         self._connection.execute(
             "DELETE FROM misses WHERE detector = ?1 AND id NOT IN "
             "(SELECT id FROM misses WHERE detector = ?1 ORDER BY similarity DESC, id LIMIT ?2)",
-            (detector, most),
+            (detector, self._limits.misses),
         )
         self._misses[detector] = self._one("SELECT count(*) FROM misses WHERE detector = ?", detector)
-        if self._misses[detector] >= most:
-            least = "SELECT min(similarity) FROM misses WHERE detector = ?"
-            self._floors[detector] = self._one(least, detector)
+        if self._misses[detector] >= self._limits.misses:
+            self._floors[detector] = self._one("SELECT min(similarity) FROM misses WHERE detector = ?", detector)
 
     # -- limits -------------------------------------------------------------------------------
 
@@ -271,32 +263,27 @@ class LedgerTables:
         self._add("counts", counters.counts.items())
         self._add("detectors", counters.detectors.items())
         self._add("bins", ((*key, n) for key, n in counters.bins.items()))
-        self._add_hosts(counters)
+        self._add_columns("hosts", counters.hosts, self._admitted_host)
         self._add_flows(counters)
         self._add_slices(counters)
 
     def _add(self, table: str, rows: Iterable[tuple[object, ...]]) -> None:
         self._connection.executemany(_UPSERTS[table], rows)
 
-    def _add_hosts(self, counters: RunCounters) -> None:
-        rows: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for (host, index), n in counters.hosts.items():
-            rows[self._admitted(host)][index] += n
-        self._add("hosts", ((host, *counts) for host, counts in rows.items()))
+    def _add_columns(self, table: str, counts: Mapping[tuple[T, int], int], name_of: Callable[[T], object]) -> None:
+        """Add what is counted by a key and a column; ``name_of`` returns the row of a key."""
+        rows: defaultdict[object, list[int]] = defaultdict(lambda: [0, 0, 0])
+        for (key, column), n in counts.items():
+            rows[name_of(key)][column] += n
+        self._add(table, ((name, *numbers) for name, numbers in rows.items()))
 
-    def _admitted(self, host: str) -> str:
-        if host not in self._hosts:
-            if len(self._hosts) >= self._limits.hosts:
-                return NO_HOST
-            self._hosts.add(host)
-        return host
+    def _admitted_host(self, host: str) -> str:
+        return _admitted(host, self._hosts, self._limits.hosts, NO_HOST)
 
     def _add_flows(self, counters: RunCounters) -> None:
         rows: defaultdict[tuple[str, str], int] = defaultdict(int)
         for flow, n in counters.flows.items():
-            if flow not in self._flows and len(self._flows) < self._limits.flows:
-                self._flows.add(flow)
-            rows[flow if flow in self._flows else (NO_HOST, NO_HOST)] += n
+            rows[_admitted(flow, self._flows, self._limits.flows, (NO_HOST, NO_HOST))] += n
         self._add("flows", ((*flow, n) for flow, n in rows.items()))
 
     def _add_slices(self, counters: RunCounters) -> None:
@@ -305,10 +292,7 @@ class LedgerTables:
         seconds = {second for second, _ in counters.slices}
         seconds |= {number * self._width for number in self._ends if number is not None}
         self._widen(slice_width(seconds, self._width, self._limits.slices))
-        rows: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-        for (second, index), n in counters.slices.items():
-            rows[second // self._width][index] += n
-        self._add("slices", ((number, *counts) for number, counts in rows.items()))
+        self._add_columns("slices", counters.slices, lambda second: second // self._width)
         self._ends = self._connection.execute("SELECT min(place), max(place) FROM slices").fetchone()
 
     def _widen(self, width: int) -> None:
@@ -324,8 +308,7 @@ class LedgerTables:
 
     def _write_state(self, batch: WriteBatch) -> None:
         state: dict[str, object] = {"level": self._level, "bulk_level": self._bulk_level}
-        state |= {"width": self._width, "last_page": self.last_page}
-        state |= {"lost": self._state("lost", 0) + batch.lost}
+        state |= {"width": self._width, "last_page": self.last_page, "lost": self._state("lost", 0) + batch.lost}
         state |= {f"threshold/{name}": value for name, value in batch.counters.thresholds.items()}
         state |= {f"trouble/{kind}": sentence for kind, sentence in batch.problems.items()}
         self._connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
@@ -335,9 +318,17 @@ class LedgerTables:
 
     def _one(self, sql: str, *values: object) -> int:
         # fetchall reads to the end, which ends a RETURNING statement
-        [(value,)] = self._connection.execute(sql, values).fetchall()
-        found: int = value
-        return found
+        rows: list[tuple[int]] = self._connection.execute(sql, values).fetchall()
+        return rows[0][0]
+
+
+def _admitted(name: T, known: set[T], most: int, other: T) -> T:
+    """Return a name, and note it; ``other`` for one that is not among the first ``most``."""
+    if name not in known:
+        if len(known) >= most:
+            return other
+        known.add(name)
+    return name
 
 
 class LedgerAppender(Closing):
@@ -499,12 +490,11 @@ def _release_lock(lock: FileLock) -> None:
 
 
 def _open_database(path: Path, *, resume: bool) -> sqlite3.Connection:
-    if not path.exists():
-        return create_database(path)
-    if resume:
-        return open_for_writing(path)
-    if path.stat().st_size:
-        require_ledger(path)
-    for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
-        each.unlink(missing_ok=True)
+    if path.exists():
+        if resume:
+            return open_for_writing(path)
+        if path.stat().st_size:
+            require_ledger(path)
+        for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+            each.unlink(missing_ok=True)
     return create_database(path)

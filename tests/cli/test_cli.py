@@ -27,6 +27,7 @@ from dedupcrawl.cli import app, main
 from dedupcrawl.cli.commands import COMMANDS
 from dedupcrawl.page import compiled
 from dedupcrawl.stores.redis import packed_urls
+from dedupcrawl.stores.redis.sharded import packed_values
 from dedupcrawl.text.kernel import description
 from tests.texts import CHINESE, ENGLISH, OTHER_ENGLISH
 
@@ -84,8 +85,8 @@ def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 def test_the_version_names_the_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, reading = f"text kernel: {description()}", f"page reading: {compiled.description()}"
-    packing = f"requests to servers: {packed_urls.description()}"
-    assert run("--version").splitlines() == [f"dedupcrawl {version('dedupcrawl')}", kernel, reading, packing]
+    servers = f"requests to servers: {packed_urls.description()}", f"commands for a cluster: {packed_values.description()}"
+    assert run("--version").splitlines() == [f"dedupcrawl {version('dedupcrawl')}", kernel, reading, *servers]
     monkeypatch.setattr("dedupcrawl.text.kernel._kernel", None)
     assert "text kernel: numpy (" in run("--version")
     assert dedupcrawl.__version__ == version("dedupcrawl")

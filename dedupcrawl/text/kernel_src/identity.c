@@ -341,7 +341,7 @@ identity_shorts(IdentityObject *self, PyObject *args)
 }
 
 /* The size of a character without spaces around it at a place, 0 for another one; see sentences_of() in
-   sentence_counts.py. */
+   sentence_sketches.py. */
 static int
 character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
@@ -575,7 +575,7 @@ identity_sentences(IdentityObject *self, PyObject *args)
     return PyBytes_FromStringAndSize((const char *)counts, with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES);
 }
 
-/* Whether a part of a line is a stamp or a counter, see sentence_counts.py. */
+/* Whether a part of a line is a stamp or a counter, see sentence_sketches.py. */
 static int
 is_stamp_part(const IdentityObject *self, const uint8_t *text, Py_ssize_t size)
 {

@@ -52,13 +52,13 @@ _FIXED = 1 + 4 + _LOW_BYTES
 _TEXT = ("utf-8", "surrogatepass")
 
 
-def _load() -> Any:
-    module, _ = load_extension("dedupcrawl.stores.redis.sharded._commands", 3)
-    return module
+compiled: Any  #: packs values, and makes commands and requests; without it Python does
+compiled, _why_not = load_extension("dedupcrawl.stores.redis.sharded._commands", 3)
 
 
-recent_url_key = lru_cache(maxsize=16)(url_key)  #: key of a page's home, and of its URL when it is packed
-compiled = _load()  #: packs values, and makes commands and requests; without it Python does
+def description() -> str:
+    """Return in a few words which code makes commands for a cluster, and why."""
+    return f"Python ({_why_not})" if compiled is None else "compiled"
 
 
 class ValueCodec:

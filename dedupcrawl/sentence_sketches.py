@@ -1,20 +1,20 @@
-"""Counts of the sentences of a text, by which two texts that differ in a few words are compared.
+"""Two sketches of the sentences of a text, by which texts that differ in a few words are compared.
 
 Two pages of one wording may differ in a word that is no name and no number: a town, a person, a colour. Then each page
 has a sentence that the other lacks. A view of a page, such as one for printers, has lines more or lacks some, but its
 other sentences are the same.
 
-The number of sentences, the sums of their hashes and of the squares of these, and their numbers in a few buckets are
-*linear*: subtracted from each other, they show the sentences in which two texts differ as if there were no others
-(Cormode and Muthukrishnan, *An improved data stream summary: the count-min sketch and its applications*, 2005). Texts
-with equally many sentences that are not the same each have one that the other lacks. If one text has one or two more,
-such as a stamp, the sums tell which these would be if it lacked none (power sums: Minsky, Trachtenberg and Zippel, *Set
-reconciliation with nearly optimal communication complexity*, 2003). If it has still more, its buckets tell whether it
-lacks any.
+The first sketch is *counts*: the number of sentences, the sums of their hashes and of the squares of these, and their
+numbers in a few buckets. They are *linear*: subtracted from each other, they show the sentences in which two texts
+differ as if there were no others (Cormode and Muthukrishnan, *An improved data stream summary: the count-min sketch and
+its applications*, 2005). Texts with equally many sentences that are not the same each have one that the other lacks. If
+one text has one or two more, such as a stamp, the sums tell which these would be if it lacked none (power sums: Minsky,
+Trachtenberg and Zippel, *Set reconciliation with nearly optimal communication complexity*, 2003). If it has still more,
+its buckets tell whether it lacks any.
 
 The text of an article changes in words when it is edited, and a view of it is read a little differently. So of a text
-that is about the name of its page less is stored: the number of its lines, and a hash of them. Two pages that are
-filled in from one template have equally many lines, and not the same ones.
+that is about the name of its page less is stored. The second sketch is the *signature* of the lines: their number, and
+a hash of them. Two pages that are filled in from one template have equally many lines, and not the same ones.
 """
 
 from __future__ import annotations

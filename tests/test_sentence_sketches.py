@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.sentence_counts import (
+from dedupcrawl.sentence_sketches import (
     COUNTS_BYTES,
     PRIME,
     SUMS_BYTES,
