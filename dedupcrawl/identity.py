@@ -387,9 +387,7 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
     return body.strip() if is_shown else None
 
 
-def _said_lines(
-    page: Page, state: int, sketcher: ReferenceSketcher | IdentitySketcher, *, fold_chinese: bool
-) -> bytes:
+def _said_lines(page: Page, state: int, sketcher: ReferenceSketcher | IdentitySketcher, *, fold_chinese: bool) -> bytes:
     """Return the normalised lines of the text, without those that only views have; NUL is between them.
 
     Lines that are the heading or title are left out if the name stands elsewhere in the text, see :func:`_body`.

@@ -117,8 +117,8 @@ class LedgerTables:
         self._width = self._state("width", 1)
         self._pages: int = self._one("SELECT count(*) FROM pages")
         self._bulk: int = self._one("SELECT coalesce(sum(size), 0) FROM bulk")
-        self._hosts = {name for (name,) in self._connection.execute("SELECT name FROM hosts")}
-        self._flows = set(self._connection.execute("SELECT copy, source FROM flows"))
+        self._hosts: set[str] = {name for (name,) in self._connection.execute("SELECT name FROM hosts")}
+        self._flows: set[tuple[str, str]] = set(self._connection.execute("SELECT copy, source FROM flows"))
         self._ends = self._connection.execute("SELECT min(place), max(place) FROM slices").fetchone()
         self._misses = dict(self._connection.execute("SELECT detector, count(*) FROM misses GROUP BY detector"))
         self._floors: dict[str, float] = {}
@@ -199,7 +199,7 @@ class LedgerTables:
         """Store the near misses of a page; return whether any is stored."""
         # The page that the verdict names is not a near miss: it is related, if only by its URL.
         others = [(n, each) for n, each in enumerate(entry.comparisons) if each.url != entry.verdict.of]
-        return any([self._store_miss(handle, n, each) for n, each in others])
+        return sum(self._store_miss(handle, n, each) for n, each in others) > 0
 
     def _store_miss(self, handle: EntryHandle, index: int, comparison: Comparison) -> bool:
         nearest = comparison.nearest
