@@ -266,8 +266,8 @@ class ReferenceSketcher:
         """Return the counts of a page's sentences, and of its values.
 
         Of each these are the number modulo 256, the sums of the hashes and of their squares modulo
-        :data:`~dedupcrawl.sentence_sketches.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear, so
-        that those of two pages can be subtracted.
+        :data:`~dedupcrawl.sentence_sketches.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear,
+        so that those of two pages can be subtracted.
 
         Args:
             lines: its normalised lines, with NUL between them.
