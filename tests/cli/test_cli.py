@@ -85,7 +85,10 @@ def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 def test_the_version_names_the_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, reading = f"text kernel: {description()}", f"page reading: {compiled.description()}"
-    servers = f"requests to servers: {packed_urls.description()}", f"commands for a cluster: {packed_values.description()}"
+    servers = (
+        f"requests to servers: {packed_urls.description()}",
+        f"commands for a cluster: {packed_values.description()}",
+    )
     assert run("--version").splitlines() == [f"dedupcrawl {version('dedupcrawl')}", kernel, reading, *servers]
     monkeypatch.setattr("dedupcrawl.text.kernel._kernel", None)
     assert "text kernel: numpy (" in run("--version")

@@ -52,6 +52,7 @@ _FIXED = 1 + 4 + _LOW_BYTES
 _TEXT = ("utf-8", "surrogatepass")
 
 
+recent_url_key = lru_cache(maxsize=16)(url_key)  #: key of a page's home, and of its URL when it is packed
 compiled: Any  #: packs values, and makes commands and requests; without it Python does
 compiled, _why_not = load_extension("dedupcrawl.stores.redis.sharded._commands", 3)
 
