@@ -215,6 +215,12 @@ class Cluster:
 
     def move_slot(self, slot: int, turn: int) -> None:
         """Move a slot with its keys to another primary: the first or the second, by turns."""
+        with self.moving_slot(slot, turn):
+            pass
+
+    @contextmanager
+    def moving_slot(self, slot: int, turn: int, *first: bytes) -> Iterator[None]:
+        """Begin to move a slot, with these keys; move the others at the end."""
         ids: dict[str, Server] = {}
         ranges: Any = []
         for node in self.primaries():
@@ -225,6 +231,10 @@ class Cluster:
         target = sorted(each for each in ids if each != owner)[turn % 2]
         _set_slot(ids[target], slot, "IMPORTING", owner)
         _set_slot(ids[owner], slot, "MIGRATING", target)
+        with ids[owner].client() as client:
+            if first:
+                client.execute_command("MIGRATE", "127.0.0.1", ids[target].port, "", 0, MILLISECONDS, "KEYS", *first)
+        yield
         with ids[owner].client() as client:
             while found := client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 10):
                 client.execute_command("MIGRATE", "127.0.0.1", ids[target].port, "", 0, MILLISECONDS, "KEYS", *found)

@@ -78,6 +78,87 @@ def test_slots_move_while_pages_are_claimed(nodes: Cluster) -> None:
     assert sorted(page.sketches[0] for page in kept) == [n.to_bytes(16, "big") for n in range(400)]
 
 
+def test_a_worker_that_is_killed_as_it_commits_while_a_slot_moves_leaves_its_claim(
+    clocked: Opener, clock_of: Clock, monkeypatch: pytest.MonkeyPatch, nodes: Cluster
+) -> None:
+    """The record has moved, its stage has not: the commit is redirected, and not sent again."""
+    killed, other = clocked(), clocked()
+    assert isinstance(killed, ShardedStore)
+    id = claim_of(killed, story(1, "http://a"))
+    slot, records, *_ = killed._layout.record_place(killed._layout.short_id(id))
+    send = wire.ClusterWire._round
+
+    def once(self: Any, commands: Any, replies: Any, todo: Any) -> Any:
+        if todo is not None:
+            raise KeyboardInterrupt
+        return send(self, commands, replies, todo)
+
+    with nodes.moving_slot(slot, 0, records):
+        with monkeypatch.context() as patched:
+            patched.setattr(wire.ClusterWire, "_round", once)
+            with pytest.raises(KeyboardInterrupt):
+                killed.commit([id])
+    assert [each.state for each in other.records()] == [ClaimState.OPEN]
+    clock_of.now += 1000
+    other.renew()
+    assert list(other.records()) == []
+    copy = story(1, "http://b")
+    assert other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0].id is not None
+
+
+def test_what_is_committed_while_it_is_pruned_stays(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim without owner is what a failover has left of a commit, if the stage has ended."""
+    with sharded(nodes.url) as one, sharded(nodes.url) as other:
+        id = claim_of(one, story(1, "http://a"))
+        short = one._layout.short_id(id)
+        seal, end = one._layout.seal(short)
+        assert one._wire.ask([end]) == [1]
+        only_live, sealed = other._protocol.only_live, []
+
+        def beaten(found: Any) -> Any:
+            live = yield from only_live(found)
+            if short in found and not sealed:
+                sealed.extend(one._wire.ask([seal]))
+            return live
+
+        monkeypatch.setattr(other._protocol, "only_live", beaten)
+        assert other.prune(0.0) == 0
+        assert sealed == [1]
+        assert [each.id for each in other.records()] == [id]
+
+
+def test_a_claim_without_owner_blocks_for_a_lease(clocked: Opener, clock_of: Clock) -> None:
+    """A failover has lost the commit, and then the end of its stage arrives."""
+    one, other = clocked(), clocked()
+    assert isinstance(one, ShardedStore)
+    id = claim_of(one, story(1, "http://a"))
+    one._wire.ask(one._layout.seal(one._layout.short_id(id))[1:])
+    one._own.clear()
+    copy = story(1, "http://b")
+    assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    clock_of.now += 1000
+    other.renew()
+    (end,) = other.offer_judged([JudgedOffer(copy, SameSketch(copy))])
+    assert end.id is not None
+    assert [each.id for each in other.records()] == [end.id]
+
+
+@pytest.mark.parametrize("how", ["offer", "renew", "close", "info", "prune"])
+def test_the_stage_of_a_committed_page_ends_with_the_next_call(nodes: Cluster, how: str) -> None:
+    with sharded(nodes.url) as store, sharded(nodes.url) as other:
+        id = claim_of(store, story(1, "http://a"))
+        trips = store._wire.trips
+        assert store.commit([id]) == 1
+        assert store._wire.trips == trips + 1
+        if how == "offer":
+            assert keep(store, [story(2, "http://b")], 1) != []
+            store._wire.flush()
+        else:
+            getattr(store, how)(*[0.0] * (how == "prune"))
+        stages = [Command(slot, (b"HLEN", name)) for slot, name in map(other._layout.stages, range(TAGS))]
+        assert {*other._wire.ask(stages)} == {0}
+
+
 def test_what_a_replica_lacks_is_stored_twice_and_nothing_else(nodes: Cluster) -> None:
     """A failover with the replication cut; no page is lost."""
     pages, copies = ([story(n, f"http://{site}/{n}") for n in range(90)] for site in "ab")
@@ -385,6 +466,12 @@ def test_an_added_page_that_cannot_be_committed_is_withdrawn(nodes: Cluster, mon
                 dedup.add(text=text, url="http://a/")
         assert list(store.records()) == []
         assert dedup.add(text=text, url="http://a/").status is Status.UNIQUE
+
+
+def claim_of(store: ShardedStore, page: Record) -> int:
+    id = store.offer(page).id
+    assert id is not None
+    return id
 
 
 def keep_ids(store: ShardedStore, pages: list[Record]) -> list[int]:

@@ -239,7 +239,7 @@ class ShardLayout:
         return self._at_home("settle", id, owner, known, value, b"1" if commit else b"")
 
     def seal(self, id: bytes) -> list[Command]:
-        """Make a claim permanent, and remove its stage. The first reply is 1 unless it was no claim any more."""
+        """Make a claim permanent: the reply is 1 unless it was no claim any more. Then, in a later call, end its stage."""
         if compiled is None:
             return self.seal_by_reference(id)
         found: list[Command] = compiled.seal_commands(Command, self._tags, id, self.record_shelves)

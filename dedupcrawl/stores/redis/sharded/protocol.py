@@ -382,7 +382,7 @@ class ClaimProtocol:
         return seen_in(found.value) < self.now() - self._ttl
 
     def _dead(self, found: dict[bytes, Found]) -> Rounds[list[bytes]]:
-        """Return the ids of claims whose worker's lease has ended, and of pages that have been pending for too long."""
+        """Return the ids of claims whose worker's lease has ended, and of those that are late."""
         late = {id for id, each in found.items() if self._is_late(id, each)}
         tokens = {each.token for each in found.values() if each.owner and each.token not in self.tokens}
         if not tokens:
@@ -391,8 +391,8 @@ class ClaimProtocol:
         return [id for id, each in found.items() if id in late or (each.owner and not lives.get(each.token, True))]
 
     def _is_late(self, id: bytes, found: Found) -> bool:
-        """Whether a page has been pending for a lease. An own claim that is pending again can still be committed."""
-        if found.state != b"p" or long_id(id, found.value) in self.own:
+        """Whether a page has been pending, or has no owner, for a lease. An own claim can still be committed."""
+        if found.state not in {b"p", b"u"} or long_id(id, found.value) in self.own:
             return False
         return filed_in(found.value) < self.now() - self._lease
 
@@ -416,7 +416,7 @@ class ClaimProtocol:
         now = self.now()
         commands = [
             self.layout.bury(id, each.token, now, pending=each.state == b"p")
-            if each.owner
+            if each.state != b"c"  # that of nobody, too, may be committed meanwhile
             else self.layout.remove(id, each.value[:TIME_BYTES])
             for id, each in dead
         ]

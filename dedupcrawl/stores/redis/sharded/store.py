@@ -169,6 +169,7 @@ class ShardedStore(JudgedStore):
         return milliseconds(time.monotonic() + self._offset if self._server_clock is None else self._server_clock())
 
     def renew(self) -> int:
+        self._end_stages()
         self._clean_up()
         self._synchronize()
         self._renewed = self._now()
@@ -217,7 +218,7 @@ class ShardedStore(JudgedStore):
 
     def _leave(self) -> None:
         refused: StoreError | None = None
-        for step in (self._clean_up, lambda: self.release(list(self._own)), self._publish_end):
+        for step in (self._end_stages, self._clean_up, lambda: self.release(list(self._own)), self._publish_end):
             try:
                 step()
             except StoreUnreachableError:
@@ -348,13 +349,21 @@ class ShardedStore(JudgedStore):
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
         own = self._own_filings(ids)
-        sealed = self._ask([command for _, filing in own for command in self._layout.seal(filing.id)])[::2]
+        pairs = [self._layout.seal(filing.id) for _, filing in own]
+        sealed = self._ask([seal for seal, _ in pairs])
+        # Not in the same call: while a slot moves, the seal may be sent again after the command behind it is executed.
+        self._wire.later([end for (_, end), reply in zip(pairs, sealed, strict=True) if reply == 1])
         left = [filing.id for (_, filing), reply in zip(own, sealed, strict=True) if reply != 1]
         committed = len(own) - len(left) + self._count([self._layout.commit(id) for id in left])
         self._remove_own(id for id, _ in own)
         if committed:
             self._supersede(supersede)
         return committed
+
+    def _end_stages(self) -> None:
+        """Send now what commits have left to the next call."""
+        self._session.check()
+        self._wire.flush()
 
     def _supersede(self, ids: Iterable[int] = ()) -> None:
         """Remove records that are replaced; when a node fails now, with the next call."""
@@ -435,16 +444,13 @@ class ShardedStore(JudgedStore):
         return there
 
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
+        self._end_stages()
         removed = 0
         before = self._now() - milliseconds(self._clock() - older_than)
         for some in scanned(self._layout, self._ask):
             live = self._run(self._protocol.only_live(dict(some)))
-            old = {
-                id
-                for id, each in live.items()
-                if each.state == b"u" or (each.state == b"c" and seen_in(each.value) < before)
-            }
-            doomed = [each for each in some if each[0] in old or each[0] not in live]
+            old = {id for id, each in live.items() if each.state == b"c" and seen_in(each.value) < before}
+            doomed = [(id, each) for id, each in some if id in old or id not in live or each.state == b"u"]
             sound = [each for each in doomed if self._is_sound(*each, on_damage)]
             removed += self._remove_records([each for each in sound if each[0] in old])
             removed += len(self._run(self._protocol.remove_dead([each for each in sound if each[0] not in old])))
@@ -464,6 +470,7 @@ class ShardedStore(JudgedStore):
         return True
 
     def info(self) -> StoreInfo:
+        self._end_stages()
         count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens)))
         return StoreInfo(
             url=self.url,

@@ -43,6 +43,7 @@ SLOTS = 16384
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5  #: seconds before commands are sent again; the pause doubles
 REDIRECTS = 8  #: times that a call is redirected at once; after that there is a pause before
 MAP_LIFE = 1.0  #: seconds after which a node without replicas is looked up again
+MOST_LATER = 4096  #: commands of :meth:`ClusterWire.later` that a call carries
 WAIT_SHARE = 0.5  #: of the socket's timeout, for which a node waits for its replicas
 _READS = frozenset({b"HGET", b"HMGET", b"CLUSTER", b"SCRIPT", b"MEMORY"})
 #: Replies after which the same command may succeed, as slots move and replicas take over.
@@ -121,6 +122,7 @@ class ClusterWire:
         self._seeds: list[Place] = list(address.seeds)
         self._idle: dict[Place, list[_Link]] = {}
         self._lock = Lock()
+        self._later: list[Command] = []
         self.trips = 0  #: round trips that were awaited
         self.map = self._new_map()
 
@@ -131,6 +133,31 @@ class ClusterWire:
             StoreUnreachableError: commands may have been executed.
             StoreError: the server refused a command; the others have been executed.
         """
+        wanted = len(commands)
+        carried: list[Command] = []
+        if self._later:
+            with self._lock:
+                carried, self._later = self._later[:MOST_LATER], self._later[MOST_LATER:]
+            commands = [*commands, *carried]
+        try:
+            return self._ask(commands, wanted)
+        except BaseException:
+            with self._lock:
+                self._later += carried
+            raise
+
+    def later(self, commands: Sequence[Command]) -> None:
+        """Send commands with the next call. They bear to be sent twice, or never, and nobody wants their replies."""
+        with self._lock:
+            self._later += commands
+
+    def flush(self) -> None:
+        """Send the commands that wait for the next call."""
+        while self._later:
+            self.ask([])
+
+    def _ask(self, commands: Sequence[Command], wanted: int) -> list[Any]:
+        """Return the replies to the first commands, as many as are wanted."""
         replies: list[Any] = [None] * len(commands)
         todo: list[tuple[int, Place | None, bool]] | None = None  # all, to whoever has the slot
         began, pause, is_refused = time.monotonic(), FIRST_PAUSE, False
@@ -147,6 +174,7 @@ class ClusterWire:
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 self._look_up_map()
+        del replies[wanted:]
         refused = next((reply for reply in replies if isinstance(reply, Exception)), None) if is_refused else None
         if refused is not None:
             raise self._error(refused) from refused
