@@ -369,10 +369,13 @@ class ShardedStore(JudgedStore):
         """Remove records that are replaced; when a node fails now, with the next call."""
         with self._lock:
             self._superseded.update(id for id in ids if id > 0)
-            old = sorted(self._superseded)
+            old = frozenset(self._superseded)
         if old:
-            found = self._run(self._protocol.states([self._layout.short_id(id) for id in old]))
-            self._remove_records([(id, each) for id, each in found.items() if each.value])
+            found = self._run(self._protocol.states(sorted({self._layout.short_id(id) for id in old})))
+            # Another page may have the short id by now.
+            self._remove_records(
+                [(id, each) for id, each in found.items() if each.value and long_id(id, each.value) in old]
+            )
             with self._lock:
                 self._superseded.difference_update(old)
 
