@@ -6,6 +6,7 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import ClaimState, JudgedOffer, Judgement, Record
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
@@ -14,6 +15,8 @@ from tests.stores.servers import WAIT
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+
+    import pytest
 
     from dedupcrawl.stores.base import Candidate, Offer
 
@@ -92,3 +95,25 @@ def finished(store: ShardedStore, rounds: Generator[Any, Any, Offer], replies: l
             replies = store._wire.ask(rounds.send(replies))
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
+
+
+def take_ids(monkeypatch: pytest.MonkeyPatch, store: ShardedStore, *ids: int) -> list[bytes]:
+    """Let a store draw these ids first; return what it has not drawn yet."""
+    taken, draw = [store._layout.short_id(id) for id in ids], store._layout.new_id
+    monkeypatch.setattr(store._layout, "new_id", lambda home, size: taken.pop() if taken else draw(home, size))
+    return taken
+
+
+def claim_of(store: ShardedStore, page: Record) -> int:
+    id = store.offer(page).id
+    assert id is not None
+    return id
+
+
+def keep_ids(store: ShardedStore, pages: list[Record]) -> list[int]:
+    assert keep(store, pages, len(pages)) == pages
+    return [each.id for each in store.records()]
+
+
+def unreachable(*_: Any) -> Any:
+    raise StoreUnreachableError("no node answers")

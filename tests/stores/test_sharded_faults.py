@@ -18,7 +18,19 @@ from dedupcrawl.stores.redis.sharded import wire
 from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, ShardLayout
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from tests.stores.factories import Clock, Opener
-from tests.stores.sharding import SameSketch, finished, is_waiting, keep, leftovers, run_together, sharded, story
+from tests.stores.sharding import (
+    SameSketch,
+    claim_of,
+    finished,
+    is_waiting,
+    keep,
+    keep_ids,
+    leftovers,
+    run_together,
+    sharded,
+    story,
+    unreachable,
+)
 
 if TYPE_CHECKING:
     from dedupcrawl.stores.base import Offer
@@ -93,11 +105,10 @@ def test_a_worker_that_is_killed_as_it_commits_while_a_slot_moves_leaves_its_cla
             raise KeyboardInterrupt
         return send(self, commands, replies, todo)
 
-    with nodes.moving_slot(slot, 0, records):
-        with monkeypatch.context() as patched:
-            patched.setattr(wire.ClusterWire, "_round", once)
-            with pytest.raises(KeyboardInterrupt):
-                killed.commit([id])
+    with nodes.moving_slot(slot, 0, records), monkeypatch.context() as patched:
+        patched.setattr(wire.ClusterWire, "_round", once)
+        with pytest.raises(KeyboardInterrupt):
+            killed.commit([id])
     assert [each.state for each in other.records()] == [ClaimState.OPEN]
     clock_of.now += 1000
     other.renew()
@@ -456,21 +467,6 @@ def test_a_replaced_page_is_removed_later_if_a_node_fails_after_the_commit(
         assert {each.record.url for each in store.records()} == {"http://b", "http://c"}
 
 
-def test_a_page_that_has_the_id_of_a_replaced_one_stays(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    with sharded(nodes.url) as one, sharded(nodes.url) as other:
-        (old,) = keep_ids(one, [story(1, "http://a")])
-        new = claim_of(one, story(2, "http://b"))
-        assert other.forget("http://a") == 1
-        take_ids(monkeypatch, other, old)
-        other._protocol._last = old >> 48  # it is filed later
-        (end,) = other.add_many([story(3, "http://a")])
-        assert end.id is not None
-        assert end.id != old
-        assert one._layout.short_id(end.id) == one._layout.short_id(old)
-        assert one.commit([new], [old]) == 1
-        assert {each.record.url for each in one.records()} == {"http://a", "http://b"}
-
-
 def test_an_added_page_that_cannot_be_committed_is_withdrawn(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "The council met in the old hall, and voted on the new road, the bridge and the tram. " * 3
     with sharded(nodes.url) as store:
@@ -481,24 +477,6 @@ def test_an_added_page_that_cannot_be_committed_is_withdrawn(nodes: Cluster, mon
                 dedup.add(text=text, url="http://a/")
         assert list(store.records()) == []
         assert dedup.add(text=text, url="http://a/").status is Status.UNIQUE
-
-
-def claim_of(store: ShardedStore, page: Record) -> int:
-    id = store.offer(page).id
-    assert id is not None
-    return id
-
-
-def take_ids(monkeypatch: pytest.MonkeyPatch, store: ShardedStore, *ids: int) -> list[bytes]:
-    """Let a store draw these ids first; return what it has not drawn yet."""
-    taken, draw = [store._layout.short_id(id) for id in ids], store._layout.new_id
-    monkeypatch.setattr(store._layout, "new_id", lambda home, size: taken.pop() if taken else draw(home, size))
-    return taken
-
-
-def keep_ids(store: ShardedStore, pages: list[Record]) -> list[int]:
-    assert keep(store, pages, len(pages)) == pages
-    return [each.id for each in store.records()]
 
 
 def lose_reply(monkeypatch: pytest.MonkeyPatch, name: bytes) -> list[Any]:
@@ -515,7 +493,3 @@ def lose_reply(monkeypatch: pytest.MonkeyPatch, name: bytes) -> list[Any]:
 
     monkeypatch.setattr(wire.ClusterWire, "_receive", losing)
     return lost
-
-
-def unreachable(*_: Any) -> Any:
-    raise StoreUnreachableError("no node answers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -10,19 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.errors import DamageError, SettingError, StoreError, StoreUnreachableError
 from dedupcrawl.stores import open_existing, open_store
-from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer, Judgement
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.namespace import KeyNames, format_of
 from dedupcrawl.stores.redis.sharded import wire
 from dedupcrawl.stores.redis.sharded.layout import Command, Found, ShardLayout, others_by_reference, others_in
 from dedupcrawl.stores.redis.sharded.packed_values import compiled
+from dedupcrawl.stores.redis.sharded.protocol import MOST_DRAWS
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, scanned
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
 from tests.stores.factories import key, record
-from tests.stores.sharding import SameSketch
+from tests.stores.sharding import SameSketch, claim_of, keep_ids, sharded, story, take_ids, unreachable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,6 +134,91 @@ def test_an_id_that_is_taken_is_refused_even_to_its_worker(nodes: Cluster) -> No
         assert taken == []
         assert [hit.id for hit in store.find(page.keys)] == [end.id]
         assert layout.short_id(end.id) != id
+
+
+@pytest.mark.parametrize("compares", [True, False])
+def test_a_page_that_draws_a_taken_id_leaves_the_other_page_as_it_is(
+    nodes: Cluster, monkeypatch: pytest.MonkeyPatch, compares: bool
+) -> None:
+    """Both have the same URL, share keys, and are filed in the same millisecond."""
+    with sharded(nodes.url) as one, sharded(nodes.url) as other:
+        page, copy = record("http://a", "shared", "one"), record("http://a", "shared", "other")
+        (first,) = one.add_many([page])
+        assert first.id is not None
+        left = take_ids(monkeypatch, other, first.id)
+        with monkeypatch.context() as patched:
+            patched.setattr(other._protocol, "now", lambda: 0)
+            other._protocol._last = (first.id >> 48) - 1
+            judge = (lambda _: Judgement(copy)) if compares else None
+            (second,) = other.offer_judged([JudgedOffer(copy, judge, committed=True)])
+        assert left == []
+        assert second.id is not None
+        assert {each.id for each in one.records()} == {first.id, second.id}
+        for key in page.own_keys:
+            assert first.id in {hit.id for hit in one.find([key])}
+        assert one.forget("http://a") == 2
+
+
+def test_an_abandoned_page_leaves_the_page_that_has_its_id(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sharded(nodes.url) as one, sharded(nodes.url) as other:
+        page = story(1, "http://a")
+        (first,) = keep_ids(one, [page])
+        take_ids(monkeypatch, other, first)
+        other._protocol._last = first >> 48
+        with monkeypatch.context() as patched:
+            patched.setattr(other._wire, "ask", unreachable)
+            with pytest.raises(StoreUnreachableError):
+                other.add_many([page])
+        assert len(other._protocol.abandoned) == 1
+        other.renew()
+        assert not other._protocol.abandoned
+        for key in page.own_keys:
+            assert [hit.id for hit in one.find([key])] == [first]
+
+
+def test_a_namespace_without_free_ids_refuses_pages(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sharded(f"{nodes.url}?pages=1000000") as store:
+        (end,) = store.add_many([record("http://a", "one")])
+        assert end.id is not None
+        id = store._layout.short_id(end.id)
+        with monkeypatch.context() as patched:
+            patched.setattr(store._layout, "new_id", lambda *_: id)
+            asked = store._wire.trips
+            with pytest.raises(
+                StoreError, match=r"has no free id for .* namespace 'news' is planned for 99\d,\d+ pages"
+            ):
+                store.restore([record("http://a", "two")])
+            assert store._wire.trips - asked <= 3 * MOST_DRAWS
+        assert [each.record.url for each in store.records()] == ["http://a"]
+        assert store.restore([record("http://a", "two")]) == 1
+
+
+def test_a_damaged_record_in_pieces_is_named_by_its_hash(nodes: Cluster) -> None:
+    with sharded(f"{nodes.url}?pages=1000000") as store:
+        (end,) = store.add_many([record("http://a", "one")])
+        assert end.id is not None
+        id = store._layout.short_id(end.id)
+        slot, name, _, field = store._layout.record_place(id)
+        assert not name.endswith(b":r")
+        (value,) = store._wire.ask([Command(slot, (b"HGET", name, field))])
+        store._wire.ask([Command(slot, (b"HSET", name, field, value[:30] + b"?" + value[31:]))])
+        with pytest.raises(DamageError, match=f"{re.escape(name.decode())} {id.hex()}"):
+            store.get(end.id)
+
+
+def test_a_page_that_has_the_id_of_a_replaced_one_stays(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sharded(nodes.url) as one, sharded(nodes.url) as other:
+        (old,) = keep_ids(one, [story(1, "http://a")])
+        new = claim_of(one, story(2, "http://b"))
+        assert other.forget("http://a") == 1
+        take_ids(monkeypatch, other, old)
+        other._protocol._last = old >> 48  # it is filed later
+        (end,) = other.add_many([story(3, "http://a")])
+        assert end.id is not None
+        assert end.id != old
+        assert one._layout.short_id(end.id) == one._layout.short_id(old)
+        assert one.commit([new], [old]) == 1
+        assert {each.record.url for each in one.records()} == {"http://a", "http://b"}
 
 
 def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from redis.crc import key_slot
 
+from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, compiled, filed_in
@@ -101,7 +102,7 @@ class ShardLayout:
     """
 
     def __init__(self, names: KeyNames, shown: str, pages: int = 0) -> None:
-        self.shown = shown
+        self.shown, self._namespace = shown, names.namespace
         self.set_shelves(max(1, round(pages * _KEYS_OF_PAGE / (TAGS * SHELF))))
         self.codec = ValueCodec("{}")  #: set when the scheme of the namespace is known
         self.prefix = names.key("").removesuffix("}:")  # up to the tag
@@ -115,7 +116,7 @@ class ShardLayout:
 
     def set_shelves(self, shelves: int) -> None:
         """Take the number of bucket hashes under each tag from the namespace."""
-        pages = shelves * SHELF // _KEYS_OF_PAGE if shelves > 1 else 0  # of a tag; 0: there is no plan
+        pages = self._pages = shelves * SHELF // _KEYS_OF_PAGE if shelves > 1 else 0  # of a tag; 0: there is no plan
         self.shelves = shelves
         self.record_shelves = max(1, round(pages / RECORDS)) if pages else 0
         self.id_bytes = 4 if 0 < pages <= SHORT_IDS else 5
@@ -134,6 +135,13 @@ class ShardLayout:
         second = home[1] & ~_FIELD_BITS | (pieces if pieces <= _PIECES else 0) << _PIECES_SHIFT
         return b"%c%c%b" % (home[0], second | random[0] & ((1 << _PIECES_SHIFT) - 1), random[1:])
 
+    def full(self) -> StoreError:
+        """Return the error of a page that finds no free id."""
+        return StoreError(
+            f"The store {self.shown} has no free id for another page: namespace {self._namespace!r} is planned for "
+            f"{self._pages * TAGS:,} pages; export it and import it into another namespace with a larger pages=."
+        )
+
     def short_id(self, id: int) -> bytes:
         """Return the last part of the id of a candidate, under which it is stored."""
         return (id % (1 << 8 * self.id_bytes)).to_bytes(self.id_bytes, "big")
@@ -147,7 +155,7 @@ class ShardLayout:
 
     def candidate(self, id: bytes, found: Found, tokens: set[bytes]) -> Candidate:
         """Decode a record; raise ``DamageError`` if it is damaged. ``tokens`` are those of the store object."""
-        record = self.codec.unpack(found.value, lambda: f"{self._home(id).records.decode()} {id.hex()}")
+        record = self.codec.unpack(found.value, lambda: f"{self.record_place(id)[1].decode()} {id.hex()}")
         if found.state == b"c":
             return Candidate(long_id(id, found.value), record, ClaimState.COMMITTED, mine=False)
         is_scraped = found.state == b"o" and found.owner[8:] == SCRAPED
@@ -239,7 +247,7 @@ class ShardLayout:
         return self._at_home("settle", id, owner, known, value, b"1" if commit else b"")
 
     def seal(self, id: bytes) -> list[Command]:
-        """Make a claim permanent: the reply is 1 unless it was no claim any more. Then, in a later call, end its stage."""
+        """Make a claim permanent: the reply is 1 unless it was none any more. And, in a later call, end its stage."""
         if compiled is None:
             return self.seal_by_reference(id)
         found: list[Command] = compiled.seal_commands(Command, self._tags, id, self.record_shelves)

@@ -45,6 +45,7 @@ Rounds: TypeAlias = "Generator[Sequence[Command], list[Any], T]"
 
 PATIENCE = 1.0  #: seconds for which a page waits for pending ones; most take milliseconds
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all pages wait
+MOST_DRAWS = 64  #: ids that a page draws: if 64 are taken, nearly all are
 LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the servers less
 MEMORY = 64  #: pages over which that share is measured
 
@@ -141,14 +142,11 @@ class ClaimProtocol:
         ttl: int | None,
         asks_servers: bool,
     ) -> None:
-        self.layout = layout
-        self.wire = wire
-        self.now = now
-        self._clock = clock
-        self._lease = round(1000 * lease)
+        self.layout, self.wire = layout, wire
+        self.now, self._clock = now, clock
+        self._lease, self._ttl = round(1000 * lease), ttl
         self._life = lease / 4 if asks_servers else 0.0
         self._asks_servers = asks_servers
-        self._ttl = ttl
         self._last = 0
         self._known: dict[bytes, float] = {}  # token -> until when its worker is taken for alive
         self._duplicates = 0.0  # share of the latest pages
@@ -218,20 +216,18 @@ class ClaimProtocol:
     def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
         """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
         view = _View(self.layout)
-        if looks and offer.judge is not None:
-            found = yield from self._look(offer, view)
-            if found is not None:
-                return found
+        if looks and offer.judge is not None and (found := (yield from self._look(offer, view))) is not None:
+            return found
         own, key = offer.record.keys[:1], recent_url_key(offer.record.url)
         own = (key,) if key in offer.record.keys else own  # a page is at home where its URL is
-        while True:
+        for _ in range(MOST_DRAWS):
             filing, value = self._new_filing(offer.record, own)
             try:
-                end = None
-                if (yield from self._file(filing, value, view, compares=offer.judge is not None)):
-                    end = yield from self._contest(offer, filing, view)
+                is_filed = yield from self._file(filing, value, view, compares=offer.judge is not None)
+                end = (yield from self._contest(offer, filing, view)) if is_filed else None
                 if end is None or end.id is None:
-                    yield self.removal(filing.id, filing.filed, filing.joined)
+                    withdrawal = self.removal(filing.id, filing.filed, filing.joined)
+                    yield withdrawal if is_filed else withdrawal[1:]  # another page may have the id
             except BaseException:
                 self.abandoned[filing.id] = filing
                 raise
@@ -239,6 +235,7 @@ class ClaimProtocol:
                 claimed += [filing] if end.id is not None else []
                 return end
             view = view.restarted()
+        raise self.layout.full()
 
     def _new_filing(self, record: Record, home: tuple[bytes, ...]) -> tuple[Filing, bytes]:
         now = self.now()
@@ -259,23 +256,31 @@ class ClaimProtocol:
         others = [key for key in dict.fromkeys(record.keys) if key != home]
         if not compares:
             filing.joined.update(others)
-            return (yield [*commands, *[self.layout.join(key, id) for key in others]])[0] is not None
+            replies = yield [*commands, *[self.layout.join(key, id) for key in others]]
+            if replies[0] is None:  # a page that has the id may be in these buckets, too
+                before = zip(others, map(self.layout.ids_in, replies[1:]), strict=True)
+                filing.joined = {key for key, ids in before if id not in ids}
+            return replies[0] is not None
         free = [key for key in others if not view.buckets.get(key)] if view.buckets else others
         replies = yield [*commands, *self.layout.places(free, id)]
         if len(free) == len(others) and record.probes is None and replies[0] == b"" and 0 not in replies:
             filing.joined.update(others)  # all buckets were empty
             return True
-        filing.joined.update(key for key, placed in zip(free, replies[1:], strict=True) if placed)
+        placed = {key for key, is_first in zip(free, replies[1:], strict=True) if is_first}
+        if replies[0] is None:
+            filing.joined = placed  # it is not in the bucket of its home, or whoever has buried it removes it there
+            return False
+        filing.joined.update(placed)
         seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # as if read at the moment they were filled
-        seen[home] = replies[0] or b""
+        seen[home] = replies[0]
         rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
-        if replies[0] is not None and rest:  # read after the page was placed: others may look for it only there
+        if rest:  # read after the page was placed: others may look for it only there
             found = yield self.layout.read_buckets(rest)
             seen |= {key: packed or b"" for key, packed in zip(rest, found, strict=True)}
             filing.joined.update(key for key in others if id in self.layout.ids_in(seen[key]))
         lookups = [key for key in record.lookup_keys if key in seen]
         view.add(lookups, [seen[key] for key in lookups], id)
-        return replies[0] is not None
+        return True
 
     def _contest(self, offer: JudgedOffer, filing: Filing, view: _View) -> Rounds[Offer | None]:
         """Find out whether a filed page is kept; None if its filing was lost."""
@@ -353,8 +358,8 @@ class ClaimProtocol:
 
     def removal(self, id: bytes, filed: int, keys: Iterable[bytes], condemned: int | None = None) -> list[Command]:
         """Return the commands that remove a record and its ids."""
-        first = self.layout.remove(id, packed_time(filed), condemned)
-        return [first, *[self.layout.leave(key, id) for key in dict.fromkeys(keys)]]
+        leaves = [self.layout.leave(key, id) for key in dict.fromkeys(keys)]
+        return [self.layout.remove(id, packed_time(filed), condemned), *leaves]
 
     # -- what a page meets ----------------------------------------------------------------------
 
@@ -365,8 +370,7 @@ class ClaimProtocol:
             replies = yield [self.layout.fetch(id, now) for id in ask]
             found = {id: Found(*reply) for id, reply in zip(ask, replies, strict=True)}
             absent = [id for id, each in found.items() if each.state == b"X"]
-            dead = [id for id in found if self.is_expired(found[id])]
-            dead += yield from self._dead(found)
+            dead = [id for id in found if self.is_expired(found[id])] + (yield from self._dead(found))
             removed = yield from self.remove_dead([(id, found[id]) for id in dead])
             for id, each in found.items():
                 if each.state == b"X" or id in removed:
@@ -414,13 +418,12 @@ class ClaimProtocol:
         if not dead:
             return set()
         now = self.now()
-        commands = [
+        replies = yield [
             self.layout.bury(id, each.token, now, pending=each.state == b"p")
             if each.state != b"c"  # that of nobody, too, may be committed meanwhile
             else self.layout.remove(id, each.value[:TIME_BYTES])
             for id, each in dead
         ]
-        replies = yield commands
         removed = {id for (id, _), reply in zip(dead, replies, strict=True) if reply in {b"X", 1, 0}}
         yield [self.layout.leave(key, id) for id, each in dead if id in removed for key in self.keys_of(id, each)]
         return removed
@@ -463,23 +466,19 @@ class ClaimProtocol:
             return found
         unsettled = {id: each for id, each in found.items() if each.state != b"c"}
         dead = {*(yield from self._dead(unsettled))} if unsettled else set()
-        return {
-            id: each
-            for id, each in found.items()
-            if each.state != b"X" and id not in dead and not self.is_expired(each)
-        }
+        gone = {id for id, each in found.items() if each.state == b"X" or id in dead or self.is_expired(each)}
+        return {id: each for id, each in found.items() if id not in gone}
 
     def live(self, ids: Sequence[bytes]) -> Rounds[list[Candidate]]:
         """Return the live records with these ids, by rising id."""
-        found = (yield from self.states(ids)) if ids else {}
-        live = yield from self.only_live(found)
-        candidates = [self.layout.candidate(id, each, self.tokens) for id, each in live.items()]
-        return sorted(candidates, key=lambda candidate: candidate.id)
+        live = yield from self.only_live((yield from self.states(ids)) if ids else {})
+        return sorted(
+            (self.layout.candidate(id, each, self.tokens) for id, each in live.items()), key=lambda hit: hit.id
+        )
 
     def dead(self, tokens: set[bytes]) -> Rounds[set[bytes]]:
         """Return those of these workers whose lease has ended; our own count as alive."""
-        others = tokens - self.tokens
-        lives = (yield from self.alive(others)) if others else {}
+        lives = (yield from self.alive(others)) if (others := tokens - self.tokens) else {}
         return {token for token, lives_on in lives.items() if not lives_on}
 
     def states(self, ids: Sequence[bytes]) -> Rounds[dict[bytes, Found]]:

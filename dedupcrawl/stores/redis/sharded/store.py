@@ -295,8 +295,10 @@ class ShardedStore(JudgedStore):
         """Do what an error has prevented: withdraw pages that may have been filed, and remove those replaced."""
         self._supersede()
         for filing in list(self._protocol.abandoned.values()):
-            keys = filing.record.keys
-            self._ask(self._protocol.removal(filing.id, filing.filed, keys, condemned=self._now()))
+            found = self._run(self._protocol.states([filing.id]))[filing.id]
+            if not found.value or long_id(filing.id, found.value) == filing.long_id:  # else another page has the id
+                keys = filing.record.keys
+                self._ask(self._protocol.removal(filing.id, filing.filed, keys, condemned=self._now()))
             self._protocol.abandoned.pop(filing.id, None)
 
     def offer(self, record: Record, since: int = 0) -> Offer:
