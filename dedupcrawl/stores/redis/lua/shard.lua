@@ -227,18 +227,12 @@ if not (value and claim) then end_stage(KEYS[2], ARGV[1]) end
 return 0
 
 --@ census
--- KEYS r s, more hashes of records, b …, ARGV samples, number of those hashes, size of a whole id. Returns the numbers of records
--- and claims in r and in those hashes, the owner of each claim, the number of buckets, that of their ids, the beginnings of
+-- KEYS r s, more hashes of records, b …, ARGV samples, number of those hashes, size of a whole id, number of all such hashes. Returns
+-- the numbers of records and claims in r and in those hashes, the owner of each claim, the number of buckets, that of their ids, the beginnings of
 -- some records, and the hot buckets with their counts. The number of ids and the times are exact where there are few, and
 -- estimated from samples.
 local r, s, most, more, size = KEYS[1], KEYS[2], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local stages, owners, hot = redis.call('HGETALL', s), {}, {}
-for n = 1, #stages, 2 do
-  local letter = stages[n]:sub(1, 1)
-  if letter == 'o' then owners[#owners + 1] = stages[n + 1] end
-  if letter == 'h' then hot[#hot + 1] = {stages[n]:sub(2), tonumber(stages[n + 1])} end
-end
-local heads, in_pieces = {}, 0
+local heads, in_pieces, marks = {}, 0, {}
 local function see(field, value)
   if is_record(field, size - 1) and #value > 14 and #heads < most then heads[#heads + 1] = value:sub(1, 14) end
 end
@@ -246,8 +240,20 @@ for k = 3, 2 + more do
   for _, field in ipairs(redis.call('HKEYS', KEYS[k])) do
     local part = math.floor(field:byte() / 64)
     if part == 0 or part == 3 then in_pieces = in_pieces + 1 end
+    if part == 3 then marks[field] = true end
     if part == 0 and #heads < most then see(field, redis.call('HGET', KEYS[k], field)) end
   end
+end
+local function is_claim(id) -- the stage of a committed page may not have ended yet
+  local mark = piece_field(id, 3)
+  if id:byte() < 16 then return redis.call('HEXISTS', r, mark) == 1 end
+  return marks[mark] or more < tonumber(ARGV[4])
+end
+local stages, owners, hot = redis.call('HGETALL', s), {}, {}
+for n = 1, #stages, 2 do
+  local letter, id = stages[n]:sub(1, 1), stages[n]:sub(2)
+  if letter == 'o' and is_claim(id) then owners[#owners + 1] = stages[n + 1] end
+  if letter == 'h' then hot[#hot + 1] = {id, tonumber(stages[n + 1])} end
 end
 local records = redis.call('HRANDFIELD', r, most, 'WITHVALUES')
 for n = 2, #records, 2 do see(records[n - 1], records[n]) end

@@ -392,7 +392,7 @@ class ShardLayout:
         tag = self._tags[n]
         records = self.record_keys(n, 1, COUNTED_RECORDS)
         keys = (tag.records, tag.stages, *records, *self.bucket_keys(n, COUNTED))
-        numbers = (samples, len(records), self.id_bytes)
+        numbers = (samples, len(records), self.id_bytes, self.record_shelves)
         return Command(
             tag.slot, (b"EVALSHA", _DIGESTS["census"], b"%d" % len(keys), *keys, *(b"%d" % each for each in numbers))
         )

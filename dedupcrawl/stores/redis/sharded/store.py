@@ -475,7 +475,6 @@ class ShardedStore(JudgedStore):
         return True
 
     def info(self) -> StoreInfo:
-        self._end_stages()
         count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens)))
         return StoreInfo(
             url=self.url,
