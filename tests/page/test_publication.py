@@ -45,6 +45,12 @@ STATEMENTS = [
     "本文介绍了三种测量潮位的方法，并比较了它们的误差。",
     "外交部发言人在声明中表示，双方将继续就边界问题进行磋商。",
     "他声明自己没有看过那部小说，也不认识它的作者。",
+    "未经水务局批准，不得擅自开启闸门，违者由公安机关处理。",
+    "今起市民可以扫码乘坐渡轮，也可以下载“海港通”APP预约船票。",
+    "新船的首航时间请关注码头的公告栏。",
+    "If the symptoms persist, swimmers should seek medical advice.",
+    "According to figures provided by the agency, the tide rose by four feet.",
+    "The letters have been edited by his sister, who also wrote the preface.",
 ]
 
 
