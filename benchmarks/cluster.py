@@ -47,6 +47,7 @@ from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement, url_key
+from dedupcrawl.stores.redis.address import PLANNED
 from dedupcrawl.stores.redis.sharded.layout import TAGS
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
@@ -163,8 +164,8 @@ def race(cluster: Cluster, runs: int, pages: int, workers: int, plan: int) -> No
 
 
 def planned(cluster: Cluster, pages: int) -> str:
-    """Return the URL of a namespace that is planned for so many pages; 0: for none."""
-    return f"{cluster.url}?pages={pages}" if pages else cluster.url
+    """Return the URL of a namespace that is planned for so many pages."""
+    return f"{cluster.url}?pages={pages}"
 
 
 def _raced(url: str, namespace: str, orders: Sequence[list[int]]) -> list[list[bytes]]:
@@ -498,7 +499,7 @@ def main() -> None:
     parser.add_argument("--stories", type=int, default=3000, help="of the storm")
     parser.add_argument("--rounds", type=int, default=4, help="of the cost")
     parser.add_argument("--replicas", type=int, default=0, help="of each server in the cost")
-    parser.add_argument("--plan", type=int, default=0, help="pages that the namespaces are planned for; 0: no plan")
+    parser.add_argument("--plan", type=int, default=PLANNED, help="pages that the namespaces are planned for")
     add_json_option(parser)
     args = parser.parse_args()
     parts = args.parts or PARTS

@@ -53,13 +53,13 @@ class Shape:
     slots: int  #: of the minhash sketch, a byte each
     url: int  #: characters
     identity: int  #: bytes of names, values and layout, 0 for a page without
-    is_planned: bool = True  #: whether the URL of the store names the number of pages
+    is_planned: bool = True  #: whether the URL of the store names a number of pages above 0
 
 
-#: What the plan takes; without ``pages`` in the URL; without names and values; the smallest that settings allow.
+#: What the plan takes; ``pages=0`` in the URL; without names and values; the smallest that settings allow.
 SHAPES = {
     "default settings": Shape(128, 93, 40),
-    "without `pages` in the URL of the store": Shape(128, 93, 40, is_planned=False),
+    "`?pages=0` in the URL of the store": Shape(128, 93, 40, is_planned=False),
     "no names and values": Shape(128, 93, 0),
     "64 slots": Shape(64, 93, 40),
     "64 slots, no names and values, URLs of 42 characters": Shape(64, 42, 0),

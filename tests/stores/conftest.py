@@ -6,7 +6,7 @@ import pytest
 
 from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import LAYOUTS
-from tests.stores.factories import Clock, Opener, lmdb_url
+from tests.stores.factories import Clock, Opener, ShardedOpener, lmdb_url
 from tests.stores.servers import Server, binaries
 
 if TYPE_CHECKING:
@@ -67,15 +67,15 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
 
 
 @pytest.fixture
-def clocked(nodes: Cluster) -> Iterator[Opener]:
+def clocked(nodes: Cluster) -> Iterator[ShardedOpener]:
     """Opens stores on a cluster whose leases follow :func:`clock_of`."""
-    opener = Opener(nodes.url)
+    opener = ShardedOpener(nodes.url)
     yield opener
     opener.close()
 
 
 @pytest.fixture
-def clock_of(clocked: Opener) -> Clock:
+def clock_of(clocked: ShardedOpener) -> Clock:
     return clocked.clock
 
 

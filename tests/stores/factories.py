@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores import open_store
@@ -86,6 +86,15 @@ class Opener:
     def close(self) -> None:
         for store in self.opened:
             store.close()
+
+
+class ShardedOpener(Opener):
+    """Opens stores on a cluster."""
+
+    def __call__(self, **options: Any) -> ShardedStore:
+        store = super().__call__(**options)
+        assert isinstance(store, ShardedStore)
+        return store
 
 
 def lmdb_url(folder: Path) -> str:

@@ -17,10 +17,10 @@ from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer, Judgeme
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.namespace import KeyNames, format_of
 from dedupcrawl.stores.redis.sharded import wire
-from dedupcrawl.stores.redis.sharded.layout import Command, Found, ShardLayout, others_by_reference, others_in
+from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, Found, ShardLayout, others_by_reference, others_in
 from dedupcrawl.stores.redis.sharded.packed_values import compiled
 from dedupcrawl.stores.redis.sharded.protocol import MOST_DRAWS
-from dedupcrawl.stores.redis.sharded.scan import count_namespace, scanned
+from dedupcrawl.stores.redis.sharded.scan import SHELVES, count_namespace, scanned
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
 from tests.stores.factories import key, record
@@ -35,7 +35,7 @@ PAGES = 1_000_000
 
 
 def planned(nodes: Cluster, pages: int = PAGES, **options: Any) -> ShardedStore:
-    url = f"{nodes.url}?pages={pages}" if pages else nodes.url
+    url = f"{nodes.url}?pages={pages}"
     store = open_store(url, namespace="news", scheme={}, **options)
     assert isinstance(store, ShardedStore)
     return store
@@ -106,7 +106,7 @@ def test_a_record_is_read_as_it_was_filed_and_amended(nodes: Cluster, size: int,
             id, value = layout.new_id(bytes(6), size), bytes(range(256))[:size] * (2 if size > 256 else 1)
             assert ask([layout.file(id, value, b"a token.\1", b""), layout.fetch(id, 1)]) == [
                 b"",
-                [b"p", value, b"a token.\1"],
+                [b"n", value, b"a token.\1"],
             ]
             assert layout.peeked(ask([layout.peek(id)])[0]) is None
             amended = b"" if not other else b"x" * other
@@ -273,8 +273,8 @@ def test_a_store_of_another_format_is_refused(nodes: Cluster) -> None:
     for node in nodes.primaries():
         with node.client() as client:
             if b"dedupcrawl:{news}:meta" in _keys(node):
-                client.hset("dedupcrawl:{news}:meta", "mark", b"6 sharded-122 00")
-    with pytest.raises(StoreError, match="it has format 6, and this version reads format 7; use another namespace"):
+                client.hset("dedupcrawl:{news}:meta", "mark", b"7 sharded-122 00")
+    with pytest.raises(StoreError, match="it has format 7, and this version reads format 8; use another namespace"):
         planned(nodes)
     with planned(nodes, reset=True) as store:
         assert store.info().pages == 0
@@ -444,8 +444,32 @@ def test_a_damaged_number_of_hashes_is_refused(nodes: Cluster, layout: bytes) ->
         planned(nodes)
 
 
+@pytest.mark.parametrize(("pages", "planned_for"), [(0, 8_192), (30_000, 32_768)])
+def test_a_namespace_that_has_outgrown_its_plan_is_reported(
+    nodes: Cluster, caplog: pytest.LogCaptureFixture, pages: int, planned_for: int
+) -> None:
+    with planned(nodes, pages) as store:
+        layout = store._layout
+        full = [(n, name) for n in range(0, TAGS, TAGS // SHELVES) for name in layout.bucket_keys(n, SHELVES)]
+
+        def fill(first: int, after: int) -> None:
+            fields = [part for n in range(first, after) for part in (b"%d" % n, b"id")]
+            store._wire.ask([Command(layout.stages(n)[0], (b"HSET", name, *fields)) for n, name in full])
+
+        buckets = planned_for * 8 // TAGS // layout.shelves
+        fill(0, 6 * buckets)
+        with planned(nodes, pages):
+            assert "planned for" not in caplog.text
+        fill(6 * buckets, 6 * buckets + 1)
+        with planned(nodes, pages):
+            pass
+        [said] = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        assert f"is planned for {planned_for}: each takes up to 250 bytes more than it needs" in said
+
+
 def test_only_clusters_are_planned() -> None:
     assert read_address("redis-cluster://a?pages=1000").pages == 1000
+    assert read_address("redis-cluster://a").pages == 1_000_000
     for url in ("redis://a?pages=1000", "redis+cluster://a?pages=1000", "redis-cluster://a?pages=-1"):
         with pytest.raises(SettingError):
             read_address(url)

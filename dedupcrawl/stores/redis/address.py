@@ -31,6 +31,7 @@ URL_FORMS = (
     "percent-encode / ? # @ & and %"
 )
 PORT, SENTINEL_PORT = 6379, 26379  #: where the URL names none
+PLANNED = 1_000_000  #: pages for which a new namespace on a cluster is planned where the URL names no number
 TIMEOUT = 10.0  #: seconds for connecting, and for each reply, where the URL names none
 
 SCRAPY_REDIS = "scrapy-redis"  #: value of ``DEDUP_STORE`` that selects the server of scrapy-redis
@@ -102,7 +103,7 @@ class Address:
     sentinel_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     seeds: tuple[tuple[str, int], ...] = ()  #: hosts and ports of some nodes of a cluster
     wait_replicas: int = 0  #: number of replicas that must acknowledge a claim
-    pages: int = 0  #: how many a new namespace on a cluster is planned for; 0: few
+    pages: int = PLANNED  #: how many a new namespace on a cluster is planned for; 0: some ten thousand
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -157,7 +158,7 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
         options = _with_db(options, parts.path.strip("/"))
         if options.pop("db"):
             raise SettingError("store", shown, "no database but 0, the only one of a cluster")
-        wait, pages = options.pop("wait_replicas", 0), options.pop("pages", 0)
+        wait, pages = options.pop("wait_replicas", 0), options.pop("pages", PLANNED)
         layout = SHARDED if is_sharded else layout
         return Address(shown, options, layout, tls, seeds=_hosts(parts, PORT), wait_replicas=wait, pages=pages)
     host, port = _host(parts.netloc.rpartition("@")[2], PORT)

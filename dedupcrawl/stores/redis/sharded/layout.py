@@ -42,8 +42,8 @@ _MARK = 0xC0  # in place of the number of a piece: the record is a claim
 #: Buckets of a full shelf, far below the entries up to which servers keep a hash as a flat list (512 by default): such
 #: a bucket takes 12 bytes, one in a table 54.
 SHELF = 64
-COUNTED = 16  #: bucket hashes of a tag that are counted; beyond them the number of ids is estimated
-_KEYS_OF_PAGE = 8  # with the default detectors
+COUNTED = 128  #: bucket hashes of a tag that are counted; beyond them the number of ids is estimated
+KEYS_OF_PAGE = 8  #: with the default detectors
 RECORDS = 32  #: of a full hash of records in pieces: a piece takes 8 bytes more than its own, a value in a table 55
 PIECE = 63  #: bytes. Servers keep values of up to 64 in a flat list, and from 64 on their size takes another byte.
 LISTED = 8  #: hashes of such records that are listed by one command
@@ -54,7 +54,7 @@ SHORT_IDS = 4096
 _LONG = 1 << 48  # more than any id: the id of a candidate is the time at which it was filed, and this one
 _FIELD_BYTES = 3  #: of a bucket in one of several hashes
 _FIELD_MASK = (1 << 8 * _FIELD_BYTES) - 1
-_STATES = {b"p": ClaimState.OPEN, b"o": ClaimState.OPEN, b"u": ClaimState.OPEN}
+PENDING = frozenset({b"n", b"p"})  #: states of a page that may not have claimed yet
 SCRAPED = b"\2"
 OPENED = b"\1"
 
@@ -72,7 +72,7 @@ _new_command = cast("Callable[[type[Command], tuple[int, tuple[bytes, ...]]], Co
 class Found(NamedTuple):
     """What stands at the home of an id."""
 
-    state: bytes  #: c committed, p pending, o open or scraped, u unknown, X absent
+    state: bytes  #: c committed, n pending, p pending and contends, o open or scraped, u unknown, X absent
     value: bytes = b""
     owner: bytes = b""  #: token and state of the claim
 
@@ -103,7 +103,7 @@ class ShardLayout:
 
     def __init__(self, names: KeyNames, shown: str, pages: int = 0) -> None:
         self.shown, self._namespace = shown, names.namespace
-        self.set_shelves(max(1, round(pages * _KEYS_OF_PAGE / (TAGS * SHELF))))
+        self.set_shelves(max(1, round(pages * KEYS_OF_PAGE / (TAGS * SHELF))))
         self.codec = ValueCodec("{}")  #: set when the scheme of the namespace is known
         self.prefix = names.key("").removesuffix("}:")  # up to the tag
         self._owners = names.key("owners").encode()
@@ -116,10 +116,15 @@ class ShardLayout:
 
     def set_shelves(self, shelves: int) -> None:
         """Take the number of bucket hashes under each tag from the namespace."""
-        pages = self._pages = shelves * SHELF // _KEYS_OF_PAGE if shelves > 1 else 0  # of a tag; 0: there is no plan
+        pages = shelves * SHELF // KEYS_OF_PAGE if shelves > 1 else 0  # of a tag; 0: there is no plan
         self.shelves = shelves
         self.record_shelves = max(1, round(pages / RECORDS)) if pages else 0
         self.id_bytes = 4 if 0 < pages <= SHORT_IDS else 5
+
+    @property
+    def planned(self) -> int:
+        """How many pages fill the hashes as they are meant to be filled."""
+        return self.shelves * SHELF // KEYS_OF_PAGE * TAGS
 
     @property
     def name(self) -> str:
@@ -139,7 +144,7 @@ class ShardLayout:
         """Return the error of a page that finds no free id."""
         return StoreError(
             f"The store {self.shown} has no free id for another page: namespace {self._namespace!r} is planned for "
-            f"{self._pages * TAGS:,} pages; export it and import it into another namespace with a larger pages=."
+            f"{self.planned:,} pages; export it and import it into another namespace with a larger pages=."
         )
 
     def short_id(self, id: int) -> bytes:
@@ -158,8 +163,7 @@ class ShardLayout:
         record = self.codec.unpack(found.value, lambda: f"{self.record_place(id)[1].decode()} {id.hex()}")
         if found.state == b"c":
             return Candidate(long_id(id, found.value), record, ClaimState.COMMITTED, mine=False)
-        is_scraped = found.state == b"o" and found.owner[8:] == SCRAPED
-        state = ClaimState.SCRAPED if is_scraped else _STATES[found.state]
+        state = ClaimState.SCRAPED if found.owner[8:] == SCRAPED else ClaimState.OPEN
         return Candidate(long_id(id, found.value), record, state, found.token in tokens)
 
     # -- commands at the home of a record -------------------------------------------------------
@@ -226,9 +230,13 @@ class ShardLayout:
         """Read what stands at a home, and change nothing."""
         return self._at_home("look", id)
 
-    def wound(self, id: bytes, blocker: bytes, now: int) -> Command:
-        """Ask a pending page to give way if the blocker is kept, and condemn an id that is absent."""
-        return self._at_home("wound", id, blocker, packed_time(now))
+    def contend(self, id: bytes) -> Command:
+        """Mark a pending page that has met others: from now on they may wound it."""
+        return self._at_home("contend", id)
+
+    def wound(self, id: bytes, blocker: bytes) -> Command:
+        """Ask a page that contends to give way if the blocker is kept."""
+        return self._at_home("wound", id, blocker)
 
     def claim(self, id: bytes) -> Command:
         """Turn a pending record into an open claim: the reply is 1 unless it was wounded, or the call is repeated."""
@@ -281,6 +289,10 @@ class ShardLayout:
         return self._at_home("remove", id, filed, b"" if condemned is None else packed_time(condemned))
 
     # -- commands at a bucket -------------------------------------------------------------------
+
+    def slot_of(self, key: bytes) -> int:
+        """Return the slot of a bucket."""
+        return self._tags[self.tag_of(key)].slot
 
     def _shelf(self, key: bytes) -> tuple[int, bytes, bytes, bytes]:
         """Return the slot and the hash of a bucket, the stages of its tag, and the field.

@@ -5,130 +5,66 @@ buckets of its keys; only then it reads what else is there. Of two pages that ma
 id of a candidate, which begins with the time at which it was filed, is the order of pages: a pending page waits for
 lower ids, and *wounds* higher ones. A wounded page claims only when it has found out that none of those is kept.
 
+A page that finds all its buckets empty is the first: whoever comes later meets it there. It has claimed at once. Others
+may not wound it, since it will not look; so they wound only pages that *contend*: that have told their home that they
+have met others.
+
 A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ClaimProtocol.run` runs many
 pages at a time, and sends what all of them want in one round trip.
 
 ================================  =====================================================================
 step                              commands
 ================================  =====================================================================
-look (where many are copies)      read the buckets, then the records: a duplicate ends here
+look (where many are copies)      read the buckets, then the records: a duplicate ends here. A page on its own
+                                  reads those of one node: most copies share several keys
 file                              the record as pending; its id into each empty bucket; the others are read
-contest                           read every id that is met; what is absent is condemned, and refiles
-wait, wound                       for lower, at higher pending ids; an open claim ends it: the caller waits
+contest                           contend; read every id that is met; what is absent is condemned, and refiles
+wait, wound                       for lower, at higher ids that contend; an open claim ends it: the caller waits
 join                              the buckets where others stood, and contest what that shows
-claim                             unless wounded; then settle with the blockers that may be kept
+claim                             unless wounded; then settle with the blockers that may be kept. The first page
+                                  tells its home with the next call, or when it renews its lease
 ================================  =====================================================================
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections import Counter
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dedupcrawl.errors import DamageError
-from dedupcrawl.stores.base import BUCKET_CAP, Offer
-from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, long_id, others_in, packed_time
-from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, recent_url_key, seen_in
+from dedupcrawl.stores.base import Offer
+from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, packed_time
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, recent_url_key
+from dedupcrawl.stores.redis.sharded.reader import Filing, ShardReader, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from dedupcrawl.stores.base import Candidate, JudgedOffer, Judgement, Record
+    from dedupcrawl.stores.base import JudgedOffer, Judgement, Record
     from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout
+    from dedupcrawl.stores.redis.sharded.reader import Rounds
     from dedupcrawl.stores.redis.sharded.wire import ClusterWire
 
 T = TypeVar("T")
-Rounds: TypeAlias = "Generator[Sequence[Command], list[Any], T]"
 
 PATIENCE = 1.0  #: seconds for which a page waits for pending ones; most take milliseconds
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all pages wait
 MOST_DRAWS = 64  #: ids that a page draws: if 64 are taken, nearly all are
+CONTENDS_WITHIN = 0.25  #: seconds after its filing; a pending page that does not contend by then has claimed
 LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the servers less
 MEMORY = 64  #: pages over which that share is measured
 
 
-@dataclass(slots=True)
-class Filing:
-    """A page on its way: what must be withdrawn if it does not end well."""
-
-    id: bytes
-    filed: int  #: milliseconds
-    record: Record
-    token: bytes  #: of the worker
-    joined: set[bytes] = field(default_factory=set)  #: keys of the buckets in which its id is
-    long_id: int = field(init=False)  #: the id as a candidate has it
-
-    def __post_init__(self) -> None:
-        self.long_id = long_id(self.id, packed_time(self.filed))
-
-
-@dataclass(slots=True)
-class _View:
-    """What a page has met."""
-
-    layout: ShardLayout
-    buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key, where others are: newest last
-    blockers: list[bytes] = field(default_factory=list)  # ids that wounded it
-    met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
-    gone: set[bytes] = field(default_factory=set)
-
-    def add(self, keys: Iterable[bytes], packed: Iterable[bytes | None], own: bytes) -> None:
-        """Add the ids of buckets."""
-        others = others_in(keys, packed, own, self.layout.id_bytes)
-        for key in others.keys() & self.buckets.keys():
-            there = self.buckets[key]
-            others[key] = there + [id for id in others[key] if id not in there]
-        self.buckets |= others
-
-    def unmet(self) -> list[bytes]:
-        """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
-        if not self.buckets and not self.blockers:
-            return []
-        found: dict[bytes, None] = {}
-        met, gone = self.met, self.gone
-        for ids in self.buckets.values():
-            if len(ids) == 1:  # as in most buckets
-                if ids[0] not in met and ids[0] not in gone:
-                    found[ids[0]] = None
-                continue
-            some = ids if not gone else [id for id in ids if id not in gone]
-            for id in reversed(some[-BUCKET_CAP:]):
-                if id not in met:
-                    found[id] = None
-        found.update((id, None) for id in self.blockers if id not in gone and id not in met)
-        return list(found)
-
-    def candidates(self) -> list[Candidate]:
-        """The live pages that were met, by rising id."""
-        found = [candidate for _, candidate in self.met.values()]
-        return sorted(found, key=lambda candidate: candidate.id) if len(found) > 1 else found
-
-    def restarted(self) -> _View:
-        """Return a view for the same page under another id, which has wounded nobody yet."""
-        return _View(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
-
-    def drop(self, id: bytes, *, is_gone: bool) -> None:
-        """Forget an id: to read it again, or because it is gone."""
-        self.met.pop(id, None)
-        if is_gone:
-            self.gone.add(id)
-
-
-class ClaimProtocol:
+class ClaimProtocol(ShardReader):
     """Claims pages for one store object.
 
     Args:
         layout: the keys and commands.
         wire: sends commands.
-        now: returns the time in milliseconds of the servers' clock, as far as it is known here.
-        lease: seconds. For a quarter of it, a worker that is alive is taken to stay alive. A page that has been
-            pending for longer does not count, even if its worker lives: a failover has lost what became of it.
-        ttl: milliseconds after which a record no longer counts; None: never.
+        now: as for :class:`ShardReader`, like ``lease``, ``ttl`` and ``asks_servers``.
         clock: returns the Unix time in seconds that records are compared with, to know their age.
-        asks_servers: whether leases follow the clock of a server; otherwise they follow ``now``, for tests.
     """
 
     def __init__(
@@ -142,17 +78,11 @@ class ClaimProtocol:
         ttl: int | None,
         asks_servers: bool,
     ) -> None:
-        self.layout, self.wire = layout, wire
-        self.now, self._clock = now, clock
-        self._lease, self._ttl = round(1000 * lease), ttl
-        self._life = lease / 4 if asks_servers else 0.0
-        self._asks_servers = asks_servers
+        super().__init__(layout, now, lease=lease, ttl=ttl, asks_servers=asks_servers)
+        self.wire, self._clock = wire, clock
         self._last = 0
-        self._known: dict[bytes, float] = {}  # token -> until when its worker is taken for alive
         self._duplicates = 0.0  # share of the latest pages
         self.token = b""  #: of this worker
-        self.tokens: set[bytes] = set()  #: all that it had
-        self.own: dict[int, Filing] = {}  #: own claims, by the ids of their candidates
         self.abandoned: dict[bytes, Filing] = {}  #: filings to withdraw: an error ended them, and they may be there
         self._lock = Lock()
 
@@ -202,7 +132,8 @@ class ClaimProtocol:
         looks = self._duplicates > LOOK_RATE
         claimed: list[Filing] = []
         try:
-            ends = self.run([self.claim(each, claimed, looks=looks) for each in offers])
+            keys = self._looked_up if len(offers) > 1 else self._of_one_node
+            ends = self.run([self.claim(each, claimed, keys(each.record) if looks else ()) for each in offers])
         except BaseException:
             self.abandoned.update((filing.id, filing) for filing in claimed)
             raise
@@ -213,11 +144,16 @@ class ClaimProtocol:
 
     # -- one page -------------------------------------------------------------------------------
 
-    def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
-        """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
-        view = _View(self.layout)
-        if looks and offer.judge is not None and (found := (yield from self._look(offer, view))) is not None:
-            return found
+    def claim(self, offer: JudgedOffer, claimed: list[Filing], look: Sequence[bytes] = ()) -> Rounds[Offer]:
+        """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``.
+
+        ``look`` are keys whose buckets are read before the page is filed.
+        """
+        view = View(self.layout)
+        if look and offer.judge is not None:
+            found = yield from self._look(offer, view, look)
+            if found is not None:
+                return found
         own, key = offer.record.keys[:1], recent_url_key(offer.record.url)
         own = (key,) if key in offer.record.keys else own  # a page is at home where its URL is
         for _ in range(MOST_DRAWS):
@@ -248,7 +184,7 @@ class ClaimProtocol:
         age = round(1000 * (self._clock() - record.seen))
         return self.layout.codec.pack(record, filed, max(0, min(now - age, (1 << 8 * TIME_BYTES) - 1)))
 
-    def _file(self, filing: Filing, value: bytes, view: _View, *, compares: bool) -> Rounds[bool]:
+    def _file(self, filing: Filing, value: bytes, view: View, *, compares: bool) -> Rounds[bool]:
         """File a page as pending, and place it; return False if its id cannot be used."""
         record, id = filing.record, filing.id
         home = next(iter(filing.joined), b"")
@@ -264,7 +200,8 @@ class ClaimProtocol:
         free = [key for key in others if not view.buckets.get(key)] if view.buckets else others
         replies = yield [*commands, *self.layout.places(free, id)]
         if len(free) == len(others) and record.probes is None and replies[0] == b"" and 0 not in replies:
-            filing.joined.update(others)  # all buckets were empty
+            filing.joined.update(others)
+            filing.is_first = True
             return True
         placed = {key for key, is_first in zip(free, replies[1:], strict=True) if is_first}
         if replies[0] is None:
@@ -282,7 +219,7 @@ class ClaimProtocol:
         view.add(lookups, [seen[key] for key in lookups], id)
         return True
 
-    def _contest(self, offer: JudgedOffer, filing: Filing, view: _View) -> Rounds[Offer | None]:
+    def _contest(self, offer: JudgedOffer, filing: Filing, view: View) -> Rounds[Offer | None]:
         """Find out whether a filed page is kept; None if its filing was lost."""
         record = offer.record
         since: float | None = None
@@ -290,7 +227,7 @@ class ClaimProtocol:
             if offer.judge is None:
                 return (yield from self._settle(offer, filing, view, record))
             if view.buckets or view.blockers:
-                yield from self._meet(view, filing.record.lookup_keys)
+                yield from self._meet(view, filing)
             judgement = offer.judge(view.candidates())
             waited = 0.0 if since is None else time.monotonic() - since
             is_late = bool(judgement.blockers) and waited >= PATIENCE
@@ -312,23 +249,25 @@ class ClaimProtocol:
             if end is None or end.id is not None:
                 return end
 
-    def _blocked(self, judgement: Judgement, filing: Filing, view: _View) -> Rounds[list[bytes] | None]:
+    def _blocked(self, judgement: Judgement, filing: Filing, view: View) -> Rounds[list[bytes] | None]:
         """Return the blockers to wait for; None after wounds, when the page must be judged again."""
         blockers = [self.layout.short_id(id) for id in judgement.blockers]
-        pending = [id for id in blockers if view.met[id][0].state == b"p"]
-        wounds = [id for id in pending if view.met[id][1].id > filing.long_id]
+        contending = [id for id in blockers if view.met[id][0].state == b"p"]
+        wounds = [id for id in contending if view.met[id][1].id > filing.long_id]
         if not wounds:
             return blockers
-        states = yield [self.layout.wound(id, filing.id, self.now()) for id in wounds]
+        states = yield [self.layout.wound(id, filing.id) for id in wounds]
         for id, state in zip(wounds, states, strict=True):
             view.drop(id, is_gone=state in {b"p", b"X"})
         return None
 
-    def _is_open(self, judgement: Judgement, view: _View) -> bool:
-        """Whether one of the blockers is no pending page: it may take long until it is settled."""
-        return any(view.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
+    def _is_open(self, judgement: Judgement, view: View) -> bool:
+        """Whether one of the blockers has claimed: it may take long until it is settled."""
+        since = self.now() - round(1000 * CONTENDS_WITHIN)
+        found = (view.met[self.layout.short_id(id)][0] for id in judgement.blockers)
+        return any(each.state != b"p" and (each.state != b"n" or filed_in(each.value) < since) for each in found)
 
-    def _join_rest(self, filing: Filing, view: _View) -> Rounds[bool]:
+    def _join_rest(self, filing: Filing, view: View) -> Rounds[bool]:
         """Place a page where others stood; return whether that shows ids that it has not met."""
         if not filing.joined.issuperset(filing.record.keys):
             rest = [key for key in dict.fromkeys(filing.record.keys) if key not in filing.joined]
@@ -339,12 +278,17 @@ class ClaimProtocol:
             view.add([key for key, _ in found], [packed for _, packed in found], filing.id)
         return bool(view.unmet())
 
-    def _settle(self, offer: JudgedOffer, filing: Filing, view: _View, record: Record) -> Rounds[Offer | None]:
+    def _settle(self, offer: JudgedOffer, filing: Filing, view: View, record: Record) -> Rounds[Offer | None]:
         """Claim a page that nothing blocks. None: its filing was lost; an offer without id: read the blockers."""
         id, is_changed = filing.id, record is not filing.record and record != filing.record
         claimed = False
         if not (offer.committed or is_changed or offer.judge is None):
-            claimed = (yield [self.layout.claim(id)])[0] == 1
+            # Nobody buries a page that is pending for less than a lease, and the next call, or renewal, ends that.
+            if filing.is_first and self.now() - filing.filed < self._lease / 3:
+                self.wire.later([self.layout.claim(id)])
+                claimed = True
+            else:
+                claimed = (yield [self.layout.claim(id)])[0] == 1
         if not claimed:
             known = b"*" if offer.judge is None else b"".join([*view.gone, *view.met])
             value = self._value(filing.filed, record, self.now()) if is_changed else b""
@@ -363,12 +307,15 @@ class ClaimProtocol:
 
     # -- what a page meets ----------------------------------------------------------------------
 
-    def _meet(self, view: _View, keys: Sequence[bytes]) -> Rounds[None]:
+    def _meet(self, view: View, filing: Filing) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and remove those that are gone."""
+        keys = filing.record.lookup_keys
         while ask := view.unmet():
             now = self.now()
-            replies = yield [self.layout.fetch(id, now) for id in ask]
-            found = {id: Found(*reply) for id, reply in zip(ask, replies, strict=True)}
+            contend = [] if filing.contends else [self.layout.contend(filing.id)]
+            replies = yield [*[self.layout.fetch(id, now) for id in ask], *contend]
+            filing.contends = True
+            found = {id: Found(*reply) for id, reply in zip(ask, replies, strict=False)}
             absent = [id for id, each in found.items() if each.state == b"X"]
             dead = [id for id in found if self.is_expired(found[id])] + (yield from self._dead(found))
             removed = yield from self.remove_dead([(id, found[id]) for id in dead])
@@ -379,66 +326,21 @@ class ClaimProtocol:
                     view.met[id] = each, self.layout.candidate(id, each, self.tokens)
             yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
 
-    def is_expired(self, found: Found) -> bool:
-        """Whether a committed record is past its time to live."""
-        if self._ttl is None or found.state != b"c":
-            return False
-        return seen_in(found.value) < self.now() - self._ttl
+    @staticmethod
+    def _looked_up(record: Record) -> Sequence[bytes]:
+        return tuple(dict.fromkeys(record.lookup_keys))
 
-    def _dead(self, found: dict[bytes, Found]) -> Rounds[list[bytes]]:
-        """Return the ids of claims whose worker's lease has ended, and of those that are late."""
-        late = {id for id, each in found.items() if self._is_late(id, each)}
-        tokens = {each.token for each in found.values() if each.owner and each.token not in self.tokens}
-        if not tokens:
-            return list(late)
-        lives = yield from self.alive(tokens)
-        return [id for id, each in found.items() if id in late or (each.owner and not lives.get(each.token, True))]
+    def _of_one_node(self, record: Record) -> Sequence[bytes]:
+        """The lookup keys of the node that has most, beside that of the URL: each node more costs it a message."""
+        keys = self._looked_up(record)
+        owners, url = self.wire.map.owners, recent_url_key(record.url)
+        nodes = Counter(owners[self.layout.slot_of(key)] for key in keys if key != url)
+        best = max(nodes, key=nodes.__getitem__, default=None)
+        return [key for key in keys if owners[self.layout.slot_of(key)] == best and key != url]
 
-    def _is_late(self, id: bytes, found: Found) -> bool:
-        """Whether a page has been pending, or has no owner, for a lease. An own claim can still be committed."""
-        if found.state not in {b"p", b"u"} or long_id(id, found.value) in self.own:
-            return False
-        return filed_in(found.value) < self.now() - self._lease
-
-    def alive(self, tokens: set[bytes]) -> Rounds[dict[bytes, bool]]:
-        """Ask whether the leases of workers run."""
-        now = time.monotonic()
-        lives = {token: True for token in tokens if self._known.get(token, 0.0) > now}
-        ask = sorted(tokens - lives.keys())
-        if ask:
-            given = b"" if self._asks_servers else b"%d" % self.now()
-            replies = (yield [self.layout.alive(ask, given)])[0]
-            lives |= {token: reply == 1 for token, reply in zip(ask, replies, strict=True)}
-            self._known = {token: until for token, until in self._known.items() if until > now}
-            self._known.update((token, now + self._life) for token in ask if lives[token])
-        return lives
-
-    def remove_dead(self, dead: Sequence[tuple[bytes, Found]]) -> Rounds[set[bytes]]:
-        """Remove dead claims and expired records; return those that are gone, not those that have changed meanwhile."""
-        if not dead:
-            return set()
-        now = self.now()
-        replies = yield [
-            self.layout.bury(id, each.token, now, pending=each.state == b"p")
-            if each.state != b"c"  # that of nobody, too, may be committed meanwhile
-            else self.layout.remove(id, each.value[:TIME_BYTES])
-            for id, each in dead
-        ]
-        removed = {id for (id, _), reply in zip(dead, replies, strict=True) if reply in {b"X", 1, 0}}
-        yield [self.layout.leave(key, id) for id, each in dead if id in removed for key in self.keys_of(id, each)]
-        return removed
-
-    def keys_of(self, id: bytes, found: Found) -> tuple[bytes, ...]:
-        """Return the keys of a record; none if it is damaged."""
-        try:
-            return self.layout.candidate(id, found, self.tokens).record.keys
-        except DamageError:
-            return ()
-
-    def _look(self, offer: JudgedOffer, view: _View) -> Rounds[Offer | None]:
+    def _look(self, offer: JudgedOffer, view: View, keys: Sequence[bytes]) -> Rounds[Offer | None]:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
-        keys = tuple(dict.fromkeys(offer.record.lookup_keys))
         view.add(keys, (yield self.layout.read_buckets(keys)), b"")
         yield from self.read(view)
         candidates = view.candidates()
@@ -448,52 +350,3 @@ class ClaimProtocol:
         view.met = {id: each for id, each in view.met.items() if each[0].state == b"c"}
         view.gone.clear()
         return None
-
-    def read(self, view: _View) -> Rounds[None]:
-        """Read the ids of the buckets that were not met, and change nothing."""
-        while ask := view.unmet():
-            found = yield from self.states(ask)
-            live = yield from self.only_live(found)
-            for id, each in found.items():
-                if id in live:
-                    view.met[id] = each, self.layout.candidate(id, each, self.tokens)
-                else:
-                    view.drop(id, is_gone=True)
-
-    def only_live(self, found: dict[bytes, Found]) -> Rounds[dict[bytes, Found]]:
-        """Return what is neither absent, nor expired, nor the claim of a dead worker."""
-        if self._ttl is None and all(each.state == b"c" for each in found.values()):
-            return found
-        unsettled = {id: each for id, each in found.items() if each.state != b"c"}
-        dead = {*(yield from self._dead(unsettled))} if unsettled else set()
-        gone = {id for id, each in found.items() if each.state == b"X" or id in dead or self.is_expired(each)}
-        return {id: each for id, each in found.items() if id not in gone}
-
-    def live(self, ids: Sequence[bytes]) -> Rounds[list[Candidate]]:
-        """Return the live records with these ids, by rising id."""
-        live = yield from self.only_live((yield from self.states(ids)) if ids else {})
-        return sorted(
-            (self.layout.candidate(id, each, self.tokens) for id, each in live.items()), key=lambda hit: hit.id
-        )
-
-    def dead(self, tokens: set[bytes]) -> Rounds[set[bytes]]:
-        """Return those of these workers whose lease has ended; our own count as alive."""
-        lives = (yield from self.alive(others)) if (others := tokens - self.tokens) else {}
-        return {token for token, lives_on in lives.items() if not lives_on}
-
-    def states(self, ids: Sequence[bytes]) -> Rounds[dict[bytes, Found]]:
-        """Read what stands under ids, and change nothing."""
-        peeked = [self.layout.peeked(reply) for reply in (yield [self.layout.peek(id) for id in ids])]
-        found = {id: each for id, each in zip(ids, peeked, strict=True) if each is not None}
-        rest = [id for id in ids if id not in found]
-        if rest:
-            replies = yield [self.layout.look(id) for id in rest]
-            found |= {id: Found(*reply) for id, reply in zip(rest, replies, strict=True)}
-        return found
-
-    def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
-        """Return the live records under keys, by rising id."""
-        view = _View(self.layout)
-        view.add(keys, (yield self.layout.read_buckets(keys)), b"")
-        yield from self.read(view)
-        return tuple(view.candidates())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import MAX_HOTTEST, HotBucket
-from dedupcrawl.stores.redis.sharded.layout import COUNTED, COUNTED_RECORDS, SCRAPED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.layout import COUNTED, COUNTED_RECORDS, KEYS_OF_PAGE, SCRAPED, TAGS, Command
 from dedupcrawl.stores.redis.sharded.packed_values import seen_in
 from dedupcrawl.utils.iteration import chunked
 
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
+logger = logging.getLogger(__name__)
+
 TAGS_AT_ONCE = 16  #: tags that are listed together
 BATCH = 100  #: fields of a tag in one call, which so takes the server a fraction of a millisecond
 SHELVES = 4  #: hashes of a tag, of either kind, whose memory is read
-SAMPLES = 64  #: records and buckets of a tag that are read to count them
+OUTGROWN = 6  #: times the planned pages, beyond which servers no longer keep the hashes as flat lists
+SAMPLES = 64  #: records of a tag, and buckets of a hash, that are read to count them
 
 
 def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) -> Iterator[list[tuple[bytes, Found]]]:
@@ -49,8 +53,9 @@ def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) ->
 class Count:
     """How much is filed.
 
-    ``keys`` and the times are estimated where a tag has more than ``SAMPLES`` or ``COUNTED``; so is ``pages`` where it
-    has more than ``COUNTED_RECORDS`` hashes of records in pieces, in a namespace for more than two million pages.
+    The times are estimated where a tag has more than ``SAMPLES`` pages, ``keys`` where it has more than 16 times as
+    many buckets, or more than ``COUNTED`` hashes of buckets. ``pages`` are estimated where it has more than
+    ``COUNTED_RECORDS`` hashes of records in pieces, in a namespace for more than two million pages.
     """
 
     pages: int
@@ -84,6 +89,20 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
         hot=len(hot),
         hottest=tuple(HotBucket(key.hex(), count) for count, key in nlargest(MAX_HOTTEST, hot)),
     )
+
+
+def log_outgrown(layout: ShardLayout, ask: Ask) -> None:
+    """Log a warning if a namespace has grown far beyond its plan: pages take more bytes then than they need."""
+    tags = range(0, TAGS, TAGS // SHELVES)
+    names = [(layout.stages(n)[0], name) for n in tags for name in layout.bucket_keys(n, SHELVES)]
+    lengths = ask([Command(slot, (b"HLEN", name)) for slot, name in names])
+    pages = round(sum(lengths) / len(lengths) * layout.shelves * TAGS / KEYS_OF_PAGE)
+    if pages > OUTGROWN * layout.planned:
+        logger.warning(
+            "The store %(store)s holds about %(pages)d pages and is planned for %(planned)d: each takes up to 250 "
+            "bytes more than it needs. Export it, and import it into a namespace with a larger pages= in its URL",
+            {"store": layout.shown, "pages": pages, "planned": layout.planned},
+        )
 
 
 def memory_bytes(layout: ShardLayout, ask: Ask) -> int:

@@ -36,7 +36,7 @@ from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, long_id, p
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, seen_in
 from dedupcrawl.stores.redis.sharded.plain_offers import PlainOffers
 from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
-from dedupcrawl.stores.redis.sharded.scan import count_namespace, memory_bytes, remove_keys, scanned
+from dedupcrawl.stores.redis.sharded.scan import count_namespace, log_outgrown, memory_bytes, remove_keys, scanned
 from dedupcrawl.stores.redis.sharded.wire import ClusterWire
 from dedupcrawl.utils.iteration import chunked
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate, OnDamage, Record
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.sharded.layout import Command, Found
-    from dedupcrawl.stores.redis.sharded.protocol import Filing, Rounds
+    from dedupcrawl.stores.redis.sharded.reader import Filing, Rounds
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
     from dedupcrawl.text.secret_seed import SecretSeed
 
@@ -136,6 +136,7 @@ class ShardedStore(JudgedStore):
         self._meta, self.secret = meta, meta.secret
         self._layout.set_shelves(meta.shelves)
         self._layout.codec = ValueCodec(meta.scheme, meta.secret)
+        log_outgrown(self._layout, self._ask)
         if self._scheme is not None:
             self._take_token()
 

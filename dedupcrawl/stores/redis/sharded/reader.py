@@ -1,0 +1,219 @@
+"""What is read of a sharded namespace: the pages under keys and ids, and whether their workers live."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from dedupcrawl.errors import DamageError
+from dedupcrawl.stores.base import BUCKET_CAP
+from dedupcrawl.stores.redis.sharded.layout import PENDING, Found, long_id, others_in, packed_time
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Sequence
+
+    from dedupcrawl.stores.base import Candidate, Record
+    from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout
+
+T = TypeVar("T")
+Rounds: TypeAlias = "Generator[Sequence[Command], list[Any], T]"
+
+
+@dataclass(slots=True)
+class Filing:
+    """A page on its way: what must be withdrawn if it does not end well."""
+
+    id: bytes
+    filed: int  #: milliseconds
+    record: Record
+    token: bytes  #: of the worker
+    joined: set[bytes] = field(default_factory=set)  #: keys of the buckets in which its id is
+    is_first: bool = False  #: all its buckets were empty
+    contends: bool = False  #: its home knows that it has met others
+    long_id: int = field(init=False)  #: the id as a candidate has it
+
+    def __post_init__(self) -> None:
+        self.long_id = long_id(self.id, packed_time(self.filed))
+
+
+@dataclass(slots=True)
+class View:
+    """What a page has met."""
+
+    layout: ShardLayout
+    buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key, where others are: newest last
+    blockers: list[bytes] = field(default_factory=list)  # ids that wounded it
+    met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
+    gone: set[bytes] = field(default_factory=set)
+
+    def add(self, keys: Iterable[bytes], packed: Iterable[bytes | None], own: bytes) -> None:
+        """Add the ids of buckets."""
+        others = others_in(keys, packed, own, self.layout.id_bytes)
+        for key in others.keys() & self.buckets.keys():
+            there = self.buckets[key]
+            others[key] = there + [id for id in others[key] if id not in there]
+        self.buckets |= others
+
+    def unmet(self) -> list[bytes]:
+        """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
+        if not self.buckets and not self.blockers:
+            return []
+        found: dict[bytes, None] = {}
+        met, gone = self.met, self.gone
+        for ids in self.buckets.values():
+            if len(ids) == 1:  # as in most buckets
+                if ids[0] not in met and ids[0] not in gone:
+                    found[ids[0]] = None
+                continue
+            some = ids if not gone else [id for id in ids if id not in gone]
+            for id in reversed(some[-BUCKET_CAP:]):
+                if id not in met:
+                    found[id] = None
+        found.update((id, None) for id in self.blockers if id not in gone and id not in met)
+        return list(found)
+
+    def candidates(self) -> list[Candidate]:
+        """The live pages that were met, by rising id."""
+        found = [candidate for _, candidate in self.met.values()]
+        return sorted(found, key=lambda candidate: candidate.id) if len(found) > 1 else found
+
+    def restarted(self) -> View:
+        """Return a view for the same page under another id, which has wounded nobody yet."""
+        return View(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
+
+    def drop(self, id: bytes, *, is_gone: bool) -> None:
+        """Forget an id: to read it again, or because it is gone."""
+        self.met.pop(id, None)
+        if is_gone:
+            self.gone.add(id)
+
+
+class ShardReader:
+    """Reads pages, and removes those that are dead; each method is a generator of rounds, see :mod:`.protocol`.
+
+    Args:
+        layout: the keys and commands.
+        now: returns the time in milliseconds of the servers' clock, as far as it is known here.
+        lease: seconds. For a quarter of it, a worker that is alive is taken to stay alive. A page that has been
+            pending for longer does not count, even if its worker lives: a failover has lost what became of it.
+        ttl: milliseconds after which a record no longer counts; None: never.
+        asks_servers: whether leases follow the clock of a server; otherwise they follow ``now``, for tests.
+    """
+
+    def __init__(
+        self, layout: ShardLayout, now: Callable[[], int], *, lease: float, ttl: int | None, asks_servers: bool
+    ) -> None:
+        self.layout, self.now = layout, now
+        self._lease, self._ttl = round(1000 * lease), ttl
+        self._life = lease / 4 if asks_servers else 0.0
+        self._asks_servers = asks_servers
+        self._known: dict[bytes, float] = {}  # token -> until when its worker is taken for alive
+        self.tokens: set[bytes] = set()  #: all that this store object had
+        self.own: dict[int, Filing] = {}  #: own claims, by the ids of their candidates
+
+    def read(self, view: View) -> Rounds[None]:
+        """Read the ids of the buckets that were not met, and change nothing."""
+        while ask := view.unmet():
+            found = yield from self.states(ask)
+            live = yield from self.only_live(found)
+            for id, each in found.items():
+                if id in live:
+                    view.met[id] = each, self.layout.candidate(id, each, self.tokens)
+                else:
+                    view.drop(id, is_gone=True)
+
+    def only_live(self, found: dict[bytes, Found]) -> Rounds[dict[bytes, Found]]:
+        """Return what is neither absent, nor expired, nor the claim of a dead worker."""
+        if self._ttl is None and all(each.state == b"c" for each in found.values()):
+            return found
+        unsettled = {id: each for id, each in found.items() if each.state != b"c"}
+        dead = {*(yield from self._dead(unsettled))} if unsettled else set()
+        gone = {id for id, each in found.items() if each.state == b"X" or id in dead or self.is_expired(each)}
+        return {id: each for id, each in found.items() if id not in gone}
+
+    def live(self, ids: Sequence[bytes]) -> Rounds[list[Candidate]]:
+        """Return the live records with these ids, by rising id."""
+        live = yield from self.only_live((yield from self.states(ids)) if ids else {})
+        return sorted(
+            (self.layout.candidate(id, each, self.tokens) for id, each in live.items()), key=lambda hit: hit.id
+        )
+
+    def dead(self, tokens: set[bytes]) -> Rounds[set[bytes]]:
+        """Return those of these workers whose lease has ended; our own count as alive."""
+        lives = (yield from self.alive(others)) if (others := tokens - self.tokens) else {}
+        return {token for token, lives_on in lives.items() if not lives_on}
+
+    def states(self, ids: Sequence[bytes]) -> Rounds[dict[bytes, Found]]:
+        """Read what stands under ids, and change nothing."""
+        peeked = [self.layout.peeked(reply) for reply in (yield [self.layout.peek(id) for id in ids])]
+        found = {id: each for id, each in zip(ids, peeked, strict=True) if each is not None}
+        rest = [id for id in ids if id not in found]
+        if rest:
+            replies = yield [self.layout.look(id) for id in rest]
+            found |= {id: Found(*reply) for id, reply in zip(rest, replies, strict=True)}
+        return found
+
+    def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
+        """Return the live records under keys, by rising id."""
+        view = View(self.layout)
+        view.add(keys, (yield self.layout.read_buckets(keys)), b"")
+        yield from self.read(view)
+        return tuple(view.candidates())
+
+    def is_expired(self, found: Found) -> bool:
+        """Whether a committed record is past its time to live."""
+        if self._ttl is None or found.state != b"c":
+            return False
+        return seen_in(found.value) < self.now() - self._ttl
+
+    def _dead(self, found: dict[bytes, Found]) -> Rounds[list[bytes]]:
+        """Return the ids of claims whose worker's lease has ended, and of those that are late."""
+        late = {id for id, each in found.items() if self._is_late(id, each)}
+        tokens = {each.token for each in found.values() if each.owner and each.token not in self.tokens}
+        if not tokens:
+            return list(late)
+        lives = yield from self.alive(tokens)
+        return [id for id, each in found.items() if id in late or (each.owner and not lives.get(each.token, True))]
+
+    def _is_late(self, id: bytes, found: Found) -> bool:
+        """Whether a page has been pending, or has no owner, for a lease. An own claim can still be committed."""
+        if found.state not in {*PENDING, b"u"} or long_id(id, found.value) in self.own:
+            return False
+        return filed_in(found.value) < self.now() - self._lease
+
+    def alive(self, tokens: set[bytes]) -> Rounds[dict[bytes, bool]]:
+        """Ask whether the leases of workers run."""
+        now = time.monotonic()
+        lives = {token: True for token in tokens if self._known.get(token, 0.0) > now}
+        ask = sorted(tokens - lives.keys())
+        if ask:
+            given = b"" if self._asks_servers else b"%d" % self.now()
+            replies = (yield [self.layout.alive(ask, given)])[0]
+            lives |= {token: reply == 1 for token, reply in zip(ask, replies, strict=True)}
+            self._known = {token: until for token, until in self._known.items() if until > now}
+            self._known.update((token, now + self._life) for token in ask if lives[token])
+        return lives
+
+    def remove_dead(self, dead: Sequence[tuple[bytes, Found]]) -> Rounds[set[bytes]]:
+        """Remove dead claims and expired records; return those that are gone, not those that have changed meanwhile."""
+        if not dead:
+            return set()
+        now = self.now()
+        replies = yield [
+            self.layout.bury(id, each.token, now, pending=each.state in PENDING)
+            if each.state != b"c"  # that of nobody, too, may be committed meanwhile
+            else self.layout.remove(id, each.value[:TIME_BYTES])
+            for id, each in dead
+        ]
+        removed = {id for (id, _), reply in zip(dead, replies, strict=True) if reply in {b"X", 1, 0}}
+        yield [self.layout.leave(key, id) for id, each in dead if id in removed for key in self.keys_of(id, each)]
+        return removed
+
+    def keys_of(self, id: bytes, found: Found) -> tuple[bytes, ...]:
+        """Return the keys of a record; none if it is damaged."""
+        try:
+            return self.layout.candidate(id, found, self.tokens).record.keys
+        except DamageError:
+            return ()
