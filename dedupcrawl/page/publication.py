@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_NOTE_BYTES = 600  #: a longer block is an article about publishing
 MAX_NOTED_BYTES = 3000  #: beside a longer text a note is too short to matter
+#: What the sentence before ends with: a formula or a name counts only in a sentence that begins in the first half.
 _SENTENCE_ENDS = ("。", "！", "？", "\n", ". ", "! ", "? ")
 HAN_BYTES = 2  #: bytes a character of a text in Chinese, at the least
 
@@ -42,19 +43,10 @@ def _words(text: str) -> tuple[str, ...]:
 #: What is said of the text then.
 _ENGLISH_WORDS = (
     *("originally published", "previously published", "first published", "first appeared", "first posted", "first ran"),
-    *(
-        "originally appeared",
-        "originally posted",
-        "purposes only",
-        "sign up",
-        "follow us",
-        "provided courtesy",
-        " views ",
-    ),
-    *_words(
-        "republish reprint syndicat permission licence license opinion advice translated misstated corrected affiliate"
-    ),
-    *_words("copyright compensation responsib accuracy edited subscribe download sponsored donation"),
+    *("originally appeared", "originally posted", "provided courtesy", "purposes only", "sign up", "follow us"),
+    " views ",
+    *_words("republish reprint syndicat permission licence license opinion advice translated misstated corrected"),
+    *_words("affiliate copyright compensation responsib accuracy edited subscribe download sponsored donation"),
 )
 _CHINESE_WORDS = (
     *_words("转载 轉載 转自 轉自 转发 轉發 授权 授權 侵权 侵權 版权 版權 权益 權益 原创 原創 不代表 仅代表 僅代表"),
@@ -64,81 +56,84 @@ _CHINESE_WORDS = (
 )
 
 
-def _formulas(table: dict[str, str]) -> tuple[tuple[str, Callable[[str], re.Match[str] | None]], ...]:
-    """Compile formulas of notes that need no name of the text. The key has the parts of which each has one, by "/"."""
-    return tuple((key, re.compile(pattern).search) for keys, pattern in table.items() for key in keys.split("/"))
+def _formulas(table: dict[tuple[str, ...], str]) -> tuple[tuple[str, Callable[[str], re.Match[str] | None]], ...]:
+    """Compile formulas of notes that need no name of the text. Each match of a formula contains one of its keys."""
+    return tuple((key, re.compile(pattern).search) for keys, pattern in table.items() for key in keys)
 
 
-#: In lower case. The parts are much faster to look for than the formulas.
+#: By keys, in lower case, which are much faster to look for than the formulas.
 _ENGLISH_FORMULAS = _formulas(
     {
-        "©": r"^\W*©\W*(?:copyright )?(?:19|20)\d\d\b",
-        "copyright ": r"^\W*copyright\W+(?:\(c\)|©)?\W*(?:19|20)\d\d\b",
-        "originally /first published/first appeared/first posted": (
+        ("©",): r"^\W*©\W*(?:copyright )?(?:19|20)\d\d\b",
+        ("copyright ",): r"^\W*copyright\W+(?:\(c\)|©)?\W*(?:19|20)\d\d\b",
+        ("originally ", "first published", "first appeared", "first posted"): (
             r"^\W*(?:originally|first) (?:published|appeared|posted) (?:on|in|by|at)\b"
         ),
-        "read the original/read the full": r"\bread the (?:original|full) (?:article|story|post)\b",
-        "s expressed ": r"\b(?:views|opinions)\b[^.]{0,30} expressed (?:here|in this|are)\b",
-        " not necessarily ": r"\bdo(?:es)? not necessarily (?:reflect|represent)",
-        "be edited /been edited ": r"\b(?:not been edited by|(?:may be|can be|been) edited for)\b",
-        "crosspost/cross-post": r"\bcross-?posted\b",
-        "positions in any/position in any": r"\bno positions? in any\b",
-        "content agency/newswire/news service/llc": (
+        ("read the original", "read the full"): r"\bread the (?:original|full) (?:article|story|post)\b",
+        ("s expressed ",): r"\b(?:views|opinions)\b[^.]{0,30} expressed (?:here|in this|are)\b",
+        (" not necessarily ",): r"\bdo(?:es)? not necessarily (?:reflect|represent)",
+        ("be edited ", "been edited "): r"\b(?:not been edited by|(?:may be|can be|been) edited for)\b",
+        ("crosspost", "cross-post"): r"\bcross-?posted\b",
+        ("positions in any", "position in any"): r"\bno positions? in any\b",
+        ("content agency", "newswire", "news service", "llc"): (
             r"\bdistributed by\b[^.]{0,60}\b(?:content agency|newswire|news service|llc)\b"
         ),
-        "reporting by ": r"^\W*(?:additional )?reporting by ",
-        "affiliate links": r"\baffiliate links\b",
-        "earn a commission": r"\bearn a commission\b",
-        " advice": (
+        ("reporting by ",): r"^\W*(?:additional )?reporting by ",
+        ("affiliate links",): r"\baffiliate links\b",
+        ("earn a commission",): r"\bearn a commission\b",
+        (" advice",): (
             r"\b(?:constitutes?|substitute for|(?:is|are) not"
             r"|(?:considered|construed|intended|taken|treated) (?:as|to be)) (?:\w+ ){0,4}advice\b"
         ),
-        " purposes only": r"\b(?:general|informational?) purposes only\b",
-        "on facebook/on instagram/on linkedin/on tiktok/on twitter/on x": (
+        (" purposes only",): r"\b(?:general|informational?) purposes only\b",
+        ("on facebook", "on instagram", "on linkedin", "on tiktok", "on twitter", "on x"): (
             r"\bfollow (?:us|[\w ]{2,30}) on (?:facebook|instagram|linkedin|tiktok|twitter|x)\b"
         ),
-        "subscribe": r"\bsubscribe to our\b|\bunsubscribe at any\b",
-        "sign up ": r"\bsign up (?:(?:for|to) our|to receive)\b",
-        "join our": r"\bjoin our (?:channel|newsletter|telegram|whatsapp|mailing)\b",
-        "get all the latest": r"\bget all the latest\b",
-        "click here to": r"\bclick here to\b",
-        "download ": r"\bdownload (?:the|our) [\w ]{0,20}app\b",
-        "enjoyed /like this/liked this": r"\b(?:enjoyed|liked?) (?:reading )?this (?:article|piece|post|story)\b",
-        "creative commons": r"\bunder an? creative commons\b",
-        " permission": r"\b(?:reprinted|republished|reproduced|used) (?:here )?(?:with|by) (?:kind )?permission\b",
-        "repost this": r"\brepost this\b",
-        "edited version": r"\bthis is an edited version\b",
+        ("subscribe",): r"\bsubscribe to our\b|\bunsubscribe at any\b",
+        ("sign up ",): r"\bsign up (?:(?:for|to) our|to receive)\b",
+        ("join our",): r"\bjoin our (?:channel|newsletter|telegram|whatsapp|mailing)\b",
+        ("get all the latest",): r"\bget all the latest\b",
+        ("click here to",): r"\bclick here to\b",
+        ("download ",): r"\bdownload (?:the|our) [\w ]{0,20}app\b",
+        ("enjoyed ", "like this", "liked this"): (
+            r"\b(?:enjoyed|liked?) (?:reading )?this (?:article|piece|post|story)\b"
+        ),
+        ("creative commons",): r"\bunder an? creative commons\b",
+        (" permission",): r"\b(?:reprinted|republished|reproduced|used) (?:here )?(?:with|by) (?:kind )?permission\b",
+        ("repost this",): r"\brepost this\b",
+        ("edited version",): r"\bthis is an edited version\b",
     }
 )
 _CHINESE_FORMULAS = _formulas(
     {
-        "侵权/侵權/版权/版權": r"如(?:有|涉及?|若)?.{0,8}[侵版][权權].{0,20}(?:[删刪]除|[联聯][系繫]|告知|[处處]理)",
-        "权所有/權所有": r"版[权權]所有\W*(?:未|不得|$|[转轉]|[翻违違])",
-        "凡本/凡注明": r"凡(?:本[网網站报報]|注明)",
-        "不得转载/不得轉載/谢绝转载": r"不得[转轉][载載]|谢绝转载",
-        "未经/未經": (
+        ("侵权", "侵權", "版权", "版權"): (
+            r"如(?:有|涉及?|若)?.{0,8}[侵版][权權].{0,20}(?:[删刪]除|[联聯][系繫]|告知|[处處]理)"
+        ),
+        ("权所有", "權所有"): r"版[权權]所有\W*(?:未|不得|$|[转轉]|[翻违違])",
+        ("凡本", "凡注明"): r"凡(?:本[网網站报報]|注明)",
+        ("不得转载", "不得轉載", "谢绝转载"): r"不得[转轉][载載]|谢绝转载",
+        ("未经", "未經"): (
             r"未[经經].{0,16}(?:不得|[请請]勿).{0,12}(?:[转轉][载載]|摘[编編]|[复複][制製]|使用|[镜鏡]像|引用)"
         ),
-        "声明/说明/聲明/說明": r"(?:免[责責]|责任|版[权權])(?:声明|说明|聲明|說明)[:：】〕）\s]",
-        "责编/责任编/責編/責任編": r"[责責]任?[编編][辑輯]?[:：]",
-        "转载": r"转载(?:请|须|时|已)",
-        "轉載": r"轉載(?:請|須|時|已)",
-        "递更多信息/播更多信息": r"[传播][递播]更多信息",
-        "关注/關注": (
+        ("声明", "说明", "聲明", "說明"): r"(?:免[责責]|责任|版[权權])(?:声明|说明|聲明|說明)[:：】〕）\s]",
+        ("责编", "责任编", "責編", "責任編"): r"[责責]任?[编編][辑輯]?[:：]",
+        ("转载", "轉載"): r"转载(?:请|须|时|已)|轉載(?:請|須|時|已)",
+        ("递更多信息", "播更多信息"): r"[传播][递播]更多信息",
+        ("关注", "關注"): (
             r"[欢歡]迎[关關]注|[关關]注(?:我[们們]|本)|(?:[请請]|[长長]按|[点點][击擊]|[扫掃]).{0,10}[关關]注.{0,10}(?:公[众眾][号號]|微信)"
             r"|(?:[长長]按|[扫掃]).{0,14}[关關]注"
         ),
-        "app/客户端/客戶端/公众号": (
+        ("app", "客户端", "客戶端", "公众号"): (
             r"[尽盡]在.{0,12}(?:app|客[户戶]端|公众号)|(?:立即|[点點][击擊]|[欢歡]迎|快[来來]).{0,4}下[载載].{0,10}(?:app|客[户戶]端)"
         ),
-        "打开/打開": r"打[开開].{0,12}查看",
-        "好友": r"加入.{0,12}好友",
-        "喜欢这篇/喜歡這篇": r"喜[欢歡][这這]篇",
-        "朋友圈": r"分享.{0,6}朋友圈",
-        "不构成/不構成": r"不[构構]成.{0,10}建[议議]",
-        "谨慎/謹慎": r"有[风風][险險].{0,8}[谨謹]慎",
-        "报料/報料/爆料": r"[报報爆]料[热熱邮郵]",
-        "新闻线索/新聞線索": r"新[闻聞][线線]索",
+        ("打开", "打開"): r"打[开開].{0,12}查看",
+        ("好友",): r"加入.{0,12}好友",
+        ("喜欢这篇", "喜歡這篇"): r"喜[欢歡][这這]篇",
+        ("朋友圈",): r"分享.{0,6}朋友圈",
+        ("不构成", "不構成"): r"不[构構]成.{0,10}建[议議]",
+        ("谨慎", "謹慎"): r"有[风風][险險].{0,8}[谨謹]慎",
+        ("报料", "報料", "爆料"): r"[报報爆]料[热熱邮郵]",
+        ("新闻线索", "新聞線索"): r"新[闻聞][线線]索",
     }
 )
 
