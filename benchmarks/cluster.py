@@ -373,6 +373,7 @@ class Storm:
         self.running: dict[int, Any] = {}
         self.killed: set[int] = set()
         self.events = Counter[str]()
+        self.begun = 0  #: failovers
         self.done = threading.Event()
 
     def start(self) -> None:
@@ -394,21 +395,31 @@ class Storm:
             for number in [number for number, job in self.running.items() if not job.is_alive()]:
                 self.running.pop(number).join()
                 self.start()
-            number, job = self.random.choice([*self.running.items()])
-            job.kill()
-            job.join()
-            if job.exitcode == -signal.SIGKILL:
-                self.killed.add(number)
-                self.events["kills"] += 1
-            del self.running[number]
-            self.start()
+            if self.events["kills"] < self._kills_so_far():
+                self._kill()
         weather.join()
         for job in self.running.values():
             job.join()
 
+    def _kills_so_far(self) -> int:
+        """Return how many kills are due: they are spread over the failovers, which may take longer than expected."""
+        return self.kills if self.done.is_set() else self.kills * self.begun // max(1, self.failovers)
+
+    def _kill(self) -> None:
+        """Kill a worker, and start another one in its place."""
+        number, job = self.random.choice([*self.running.items()])
+        job.kill()
+        job.join()
+        if job.exitcode == -signal.SIGKILL:
+            self.killed.add(number)
+            self.events["kills"] += 1
+        del self.running[number]
+        self.start()
+
     def _weather(self) -> None:
         try:
             for number in range(self.failovers):
+                self.begun = number + 1
                 self._fail_over(number)
                 self.cluster.wait(self.cluster.is_whole)
                 for turn in range(5):
