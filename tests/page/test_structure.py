@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dedupcrawl.page import Page, read_page
-from dedupcrawl.page.consent import notice_blocks
+from dedupcrawl.page.notices import notice_blocks
 from dedupcrawl.page.rules import MAIN_TEXT, SideKind, side_kind
 from tests.page.samples import PARAGRAPH, SECOND, article, links
 
