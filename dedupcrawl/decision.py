@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
-from dedupcrawl.layout import LITTLE_READ, evidence_with_layout, is_little_read
+from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.siblings import is_refresh, site_of, why_different, why_siblings
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.verdict import Pending, Status, Verdict

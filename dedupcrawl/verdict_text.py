@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import BY_URL, SIBLINGS
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.layout import EVIDENCE, OTHER, SAME
+from dedupcrawl.page.signatures import EVIDENCE, OTHER, SAME
 from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.verdict import Status
 

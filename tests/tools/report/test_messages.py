@@ -20,10 +20,10 @@ from dedupcrawl.config import Config
 from dedupcrawl.decision import BY_URL, SIBLINGS
 from dedupcrawl.detectors.base import Detector, Opinion, Relation, no_opinion
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
-from dedupcrawl.layout import EVIDENCE, OTHER
 from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.page.options import ReadOptions
+from dedupcrawl.page.signatures import EVIDENCE, OTHER
 from dedupcrawl.site_counts import NoticeKind, SiteNotice
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect import comparison, inspection
