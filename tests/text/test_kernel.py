@@ -17,10 +17,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.config import Config
-from dedupcrawl.detectors.bits import bit_sums, sign_bits
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.detectors.shingling import minima
+from dedupcrawl.detectors.simhash import bit_sums, sign_bits
 from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.page.model import Page
 from dedupcrawl.text import kernel
