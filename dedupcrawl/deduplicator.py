@@ -11,7 +11,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Finding, Matcher, Policy, unchecked
+from dedupcrawl.decision import Claim, Finding, Matcher, Pending, Policy, Verdict, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
 from dedupcrawl.filing import PageFiler
@@ -38,7 +38,6 @@ from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.resources import Closing
 from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
-from dedupcrawl.verdict import Claim, Pending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

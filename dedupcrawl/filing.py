@@ -6,16 +6,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dedupcrawl.decision import Claim, Pending
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement, Offer
-from dedupcrawl.verdict import Claim, Pending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedupcrawl.decision import Decision, Matcher, Policy
+    from dedupcrawl.decision import ClaimOwner, Decision, Matcher, Policy
     from dedupcrawl.stores.base import Candidate, Record
-    from dedupcrawl.verdict import ClaimOwner
 
 
 class RecordJudge:

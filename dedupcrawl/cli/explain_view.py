@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
     from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair
     from dedupcrawl.tools.explain.counterfactuals import Counterfactual, SettingChange
     from dedupcrawl.tools.explain.explanation import Explanation
     from dedupcrawl.tools.explain.identities import IdentityComparison, IdentityPart
-    from dedupcrawl.verdict import Verdict
 
 
 _MAX_URL_CHARS = 2000

@@ -13,9 +13,9 @@ import dedupcrawl
 from dedupcrawl import Config, Deduplicator, Page, Verdict
 from dedupcrawl.crawl import page_view, responses
 from dedupcrawl.crawl.settings import SETTINGS
+from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.verdict import Status
 from docs.making import measured
 from docs.making.commands import PAGE, commands, renewed
 from tests.data import ROOT

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from dedupcrawl import Deduplicator, Page, Verdict, read_page
 from dedupcrawl.cli import app
 from dedupcrawl.config import DROP, Config
+from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.identity_codec import unpack_identity
 from dedupcrawl.page.options import ReadOptions
@@ -34,7 +35,6 @@ from dedupcrawl.page.signatures import (
     without_layout,
 )
 from dedupcrawl.tools.report.report_model import row_from_verdict
-from dedupcrawl.verdict import Status
 from dedupcrawl.verdict_text import why
 from tests.batch.corpus import Batch, annotated_verdicts, crawled, lines, split, verdict_tuples
 from tests.texts import ENGLISH, OTHER_ENGLISH

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.tools.demo.corpus import Content
-    from dedupcrawl.verdict import Verdict
 
 INDEX = "index"
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from typing import IO
 
     from dedupcrawl.config import Config
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.page.model import Page
     from dedupcrawl.page.options import ReadOptions
-    from dedupcrawl.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dedupcrawl.decision import Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.model import Page
 from dedupcrawl.tools.evaluation.metrics import Proportion, StratumCount, proportion_of
 from dedupcrawl.tools.label.labels import Answer, Label
-from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.config import Config
-    from dedupcrawl.decision import Finding
+    from dedupcrawl.decision import Finding, Verdict
     from dedupcrawl.detectors.base import Detector, Opinion
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Record, Store
     from dedupcrawl.tools.explain.identities import IdentityComparison
-    from dedupcrawl.verdict import Verdict
 
 PROGRESS_STEP = 256  #: records between two calls of a progress callback
 

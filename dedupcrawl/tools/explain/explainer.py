@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeGuard
 
 from dedupcrawl.constants import constants_of
-from dedupcrawl.decision import OTHER_HOSTS, Matcher, cluster_of
+from dedupcrawl.decision import OTHER_HOSTS, Matcher, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
@@ -36,7 +36,6 @@ from dedupcrawl.tools.explain.counterfactuals import (
 )
 from dedupcrawl.tools.explain.explanation import Explanation
 from dedupcrawl.utils.time_limit import TOO_SLOW
-from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -10,13 +10,13 @@ from dedupcrawl.decision import cluster_of
 from dedupcrawl.tools.explain.case import ClusterScan
 
 if TYPE_CHECKING:
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.detectors.base import Exhibit, Opinion
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Candidate, ClaimState, Record
     from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair
     from dedupcrawl.tools.explain.configuration import EffectiveConstant
     from dedupcrawl.tools.explain.counterfactuals import Counterfactual
-    from dedupcrawl.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

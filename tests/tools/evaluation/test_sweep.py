@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl import Config
+from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import SettingError
 from dedupcrawl.tools.evaluation.dataset import LabelledPage
 from dedupcrawl.tools.evaluation.duplicates import NO_COSTS, DuplicatesReport, Mistake
 from dedupcrawl.tools.evaluation.metrics import Scores
 from dedupcrawl.tools.evaluation.sweep import Measure, SweepCurve, SweepPoint, parse_sweep
-from dedupcrawl.verdict import Status, Verdict
 
 MINHASH = Config(detectors=("minhash",))
 

@@ -11,7 +11,7 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
-from dedupcrawl.decision import cluster_of
+from dedupcrawl.decision import Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
@@ -21,7 +21,6 @@ from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, Counterf
 from dedupcrawl.tools.explain.explainer import REASONS, Explainer
 from dedupcrawl.tools.explain.explanation import Explanation, PastVerdict, Subject
 from dedupcrawl.tools.explain.identities import UNKNOWN
-from dedupcrawl.verdict import Verdict
 from tests.data import ROOT
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
