@@ -35,8 +35,7 @@ from dedupcrawl.stores import open_existing
 from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.explain.case import ComparedPage
 from dedupcrawl.tools.explain.configuration import ConstantSource, EffectiveConfig, settings_of_run
-from dedupcrawl.tools.explain.explainer import Explainer
-from dedupcrawl.tools.explain.explanation import ListedMember, PastVerdict, Subject
+from dedupcrawl.tools.explain.explainer import Explainer, ListedMember, PastVerdict, Subject
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:

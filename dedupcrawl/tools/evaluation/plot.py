@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dedupcrawl.tools.evaluation.sweep import SweepCurve, SweepPoint
+    from dedupcrawl.tools.evaluation.runs import SweepCurve, SweepPoint
 
 
 FORMATS = (".svg", ".png")
