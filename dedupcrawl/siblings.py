@@ -9,22 +9,20 @@ site adds to all of its titles does not matter.
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
-from importlib.util import find_spec
-from pathlib import Path
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
 from dedupcrawl.page.signatures import OTHER, compare_layouts
 from dedupcrawl.sentence_sketches import sentences_differ
+from dedupcrawl.utils.public_suffixes import registrable_domain
 from dedupcrawl.values import MAX_SHORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dedupcrawl.identity_codec import Identity
-
 
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
 MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name
@@ -325,82 +323,3 @@ def _any_differs(new: Sample, old: Sample) -> bool:
 def _many_differ(new: Sample, old: Sample) -> bool:
     (mine, seen), (others, there) = new.lacking(old), old.lacking(new)
     return bool(mine and others) and len(mine) >= MIN_DIFFERING * seen and len(others) >= MIN_DIFFERING * there
-
-
-# -- domains that somebody can register --------------------------------------------------------
-# By the public suffix list (https://publicsuffix.org/list/), which tldextract has as a file. Importing tldextract would
-# import requests, which takes longer than the rest of many commands, so only its file is read. The results are those of
-# tldextract with the private part of the list.
-
-_SUFFIX_LIST = ".tld_set_snapshot"
-_suffix_rules = re.compile(r"^[.*!]*\w\S*", re.MULTILINE).findall
-_DOTS = "\u3002\uff0e\uff61"  #: full stops that separate labels as "." does (UTS 46)
-_TO_FULL_STOPS = str.maketrans(dict.fromkeys(_DOTS, "."))
-
-
-def registrable_domain(host: str) -> str:
-    """Return the public suffix of a host with one more label; "" if it has none, as an address or a suffix itself.
-
-    Args:
-        host: a host without a port, in any case.
-
-    >>> registrable_domain("www.shop.example.co.uk"), registrable_domain("a.github.io"), registrable_domain("localhost")
-    ('example.co.uk', 'a.github.io', '')
-    """
-    if host.startswith("[") and "]" in host:
-        host = host[: host.index("]") + 1]
-    labels = host.strip().rstrip(f".{_DOTS}").translate(_TO_FULL_STOPS).split(".")
-    start = _suffix_start(labels)
-    return ".".join(labels[start - 1 :]) if 0 < start < len(labels) and labels[start - 1] else ""
-
-
-def _suffix_start(labels: list[str]) -> int:
-    """Return at which label the public suffix starts; the number of labels if there is none."""
-    suffixes = _load_suffixes()
-    start = at = len(labels)
-    name = ""
-    for label in map(_decoded, reversed(labels)):
-        longer = f"{label}.{name}" if name else label
-        if longer not in suffixes.ends:
-            if f"*.{name}" in suffixes.rules:
-                return at if f"!{longer}" in suffixes.rules else at - 1
-            return start
-        at -= 1
-        name = longer
-        if name in suffixes.rules:
-            start = at
-    return start
-
-
-def _decoded(label: str) -> str:
-    label = label.lower()
-    if not label.startswith("xn--"):
-        return label
-    import idna  # noqa: PLC0415  # rarely needed
-
-    try:
-        return idna.decode(label)
-    except (UnicodeError, IndexError):
-        return label
-
-
-class _Suffixes(NamedTuple):
-    """The list: a rule is a suffix, ``*.`` with one, or ``!`` with a domain that a wildcard does not stand for."""
-
-    rules: frozenset[str]
-    ends: frozenset[str]  #: the rules, and what follows any of their dots
-
-
-@cache
-def _load_suffixes() -> _Suffixes:
-    """Read the list when it is first needed."""
-    spec = find_spec("tldextract")
-    assert spec is not None  # Scrapy needs it too
-    assert spec.origin is not None
-    text = Path(spec.origin).with_name(_SUFFIX_LIST).read_text("utf-8")
-    rules = frozenset(_suffix_rules(text))
-    ends = set(rules)
-    for rule in rules:
-        while rule := rule.partition(".")[2]:
-            ends.add(rule)
-    return _Suffixes(rules, frozenset(ends))

@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tldextract import TLDExtract
 
-from dedupcrawl import siblings as module
-from dedupcrawl.siblings import registrable_domain
+from dedupcrawl.utils import public_suffixes as module
+from dedupcrawl.utils.public_suffixes import registrable_domain
 
 REFERENCE = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
 LABELS = ["a", "www", "com", "ck", "!www", "*", "", "é", "xn--p1ai", "xn--x", "[a]", "127", "0", " ", "GitHub", "io"]
-rules = sorted(module._load_suffixes().rules)
+rules = sorted(module._load().rules)
 hosts = st.builds(
     lambda labels, dot, rule, end: dot.join([*labels, rule]) + end,
     st.lists(st.sampled_from(LABELS), max_size=4),
