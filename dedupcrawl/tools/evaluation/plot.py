@@ -8,7 +8,7 @@ from math import hypot
 from typing import TYPE_CHECKING, Any, Literal
 
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.utils.extras import require_extra
+from dedupcrawl.utils.optional import require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
