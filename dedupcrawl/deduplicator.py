@@ -14,9 +14,8 @@ from dedupcrawl.config import Config
 from dedupcrawl.decision import Claim, Finding, Matcher, Pending, Policy, Verdict, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
-from dedupcrawl.filing import PageFiler
+from dedupcrawl.filing import LeaseWatch, PageFiler
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
-from dedupcrawl.lease import LeaseWatch
 from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores import open_store
