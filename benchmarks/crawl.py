@@ -57,7 +57,7 @@ from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
-from dedupcrawl.lease import LeaseWatch
+from dedupcrawl.filing import LeaseWatch
 from dedupcrawl.stores.base import Record
 from tests.data import LABELLED
 

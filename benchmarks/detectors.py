@@ -26,9 +26,8 @@ from simhash import Simhash
 
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl.config import Config
-from dedupcrawl.detectors.bits import sign_bits
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.detectors.simhash import ShingleWeighting, WeightedField
+from dedupcrawl.detectors.simhash import ShingleWeighting, WeightedField, sign_bits
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.normalize import normalize, pack

@@ -22,7 +22,7 @@ from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import ANCHOR, LINK, MARK, UNLINK, flatten
 from dedupcrawl.page.rules import GUIDE_LINKS, LINK_RUN, SEPARATORS, leads_to_page, link_noise
 from dedupcrawl.tools.demo.corpus import load_content, write_story
-from dedupcrawl.tools.demo.layout import Layout
+from dedupcrawl.tools.demo.sites import Layout
 from dedupcrawl.tools.evaluation.extraction import load_pages
 
 if TYPE_CHECKING:

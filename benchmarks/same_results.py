@@ -79,10 +79,8 @@ INTERNAL = {
 
 #: Names of values that no two runs share, in JSON.
 UNSTABLE = frozenset(
-    (
-        *("made", "began", "ended", "time", "first", "last", "start", "slices", "times"),
-        *("version", "seconds", "pages_per_second", "work_bytes_per_page"),
-    )
+    {"made", "began", "ended", "time", "first", "last", "start", "slices", "times"}
+    | {"version", "seconds", "pages_per_second", "work_bytes_per_page"}
 )
 
 #: Settings other than the default ones under which the reprints are judged.

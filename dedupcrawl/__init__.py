@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.crawl.addon import Addon
+    from dedupcrawl.decision import Claim, Pending, Status, Verdict
     from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.page import Page, read_page
-    from dedupcrawl.verdict import Claim, Pending, Status, Verdict
 
     __version__: str
 
@@ -21,7 +21,7 @@ _MODULES = {
     "Addon": "crawl.addon",
     "Config": "config",
     "Deduplicator": "deduplicator",
-    **dict.fromkeys(("Claim", "Pending", "Status", "Verdict"), "verdict"),
+    **dict.fromkeys(("Claim", "Pending", "Status", "Verdict"), "decision"),
     **dict.fromkeys(("Page", "read_page"), "page"),
 }
 

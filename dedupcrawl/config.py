@@ -17,7 +17,7 @@ from dedupcrawl.text.lexicon import LANGUAGE_ACCEPTED, is_language
 from dedupcrawl.text.normalize import FOLDING
 from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.text.words import SEGMENTER_ACCEPTED, check_segmenter
-from dedupcrawl.utils.extras import require_extra
+from dedupcrawl.utils.optional import require_extra
 
 Detectors = Sequence[str] | Mapping[str, Mapping[str, Any]]
 

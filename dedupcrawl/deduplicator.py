@@ -11,12 +11,11 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Finding, Matcher, Policy, unchecked
+from dedupcrawl.decision import Claim, Finding, Matcher, Pending, Policy, Verdict, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import StoreError
-from dedupcrawl.filing import PageFiler
+from dedupcrawl.filing import LeaseWatch, PageFiler
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
-from dedupcrawl.lease import LeaseWatch
 from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores import open_store
@@ -38,7 +37,6 @@ from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.resources import Closing
 from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
-from dedupcrawl.verdict import Claim, Pending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

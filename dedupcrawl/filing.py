@@ -1,21 +1,27 @@
-"""Files pages in a store: offers their records, and decides by the earlier pages that the store returns."""
+"""Files pages in a store: offers their records, and decides by the earlier pages that the store returns.
+
+A claim lasts as long as its lease. :class:`LeaseWatch` notices that a lease may have ended: the process was stopped,
+the machine slept, or renewals failed for too long.
+"""
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
+from dedupcrawl.decision import Claim, Pending
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement, Offer
-from dedupcrawl.verdict import Claim, Pending
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from dedupcrawl.decision import Decision, Matcher, Policy
+    from dedupcrawl.decision import ClaimOwner, Decision, Matcher, Policy
     from dedupcrawl.stores.base import Candidate, Record
-    from dedupcrawl.verdict import ClaimOwner
 
 
 class RecordJudge:
@@ -215,3 +221,55 @@ class PageFiler:
             filed = found and (found.record.url, found.record.sketches)
             if filed != (record.url, record.sketches):
                 self._owner.store.add(record, FILE_ANYWAY, claim.supersedes)
+
+
+# -- leases -------------------------------------------------------------------------------------
+
+#: ``time.monotonic`` stops on Linux while the machine sleeps.
+_SINCE_BOOT = partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic
+#: A wall clock that is set forward ends leases of a local store, and is the only one that counts sleep everywhere.
+CLOCKS: Sequence[Callable[[], float]] = (_SINCE_BOOT, time.time)
+
+
+class LeaseWatch:
+    """Counts how often the lease of this process may have ended. Thread-safe.
+
+    A lease has ended if any of the clocks has advanced by its duration since the last renewal began. A clock that
+    was set forward costs one needless check of the open claims; one that was set back hides nothing from the other.
+
+    Args:
+        seconds: duration of the lease.
+        clocks: the first must never go back; each returns seconds.
+    """
+
+    def __init__(self, seconds: float, clocks: Sequence[Callable[[], float]] = CLOCKS) -> None:
+        self._seconds = seconds
+        self._clocks = clocks
+        self._lock = Lock()
+        self._lapses = 0
+        self._running_since = self.now()
+
+    def now(self) -> tuple[float, ...]:
+        """Return the time by each clock."""
+        return tuple(clock() for clock in self._clocks)
+
+    @property
+    def lapses(self) -> int:
+        """How often the lease has ended so far.
+
+        A claim that was made at a lower count may be another worker's by now. One that was made at this count, or was
+        found in the store after a renewal at this count, is not.
+        """
+        with self._lock:
+            now = self.now()
+            if any(moment - since >= self._seconds for moment, since in zip(now, self._running_since, strict=True)):
+                self._lapses += 1
+                self._running_since = now
+            return self._lapses
+
+    def renewed(self, began: tuple[float, ...]) -> None:
+        """Record a successful renewal; ``began``: the time (:meth:`now`) before the store was called."""
+        _ = self.lapses  # a late renewal does not undo the lapse
+        with self._lock:
+            if began[0] > self._running_since[0]:
+                self._running_since = began

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import HASH_BYTES, Exact
 from dedupcrawl.identity import sketch_identity, unread_identity
-from dedupcrawl.layout import LITTLE_READ, with_layout
 from dedupcrawl.page.model import TOO_LARGE, Kind
+from dedupcrawl.page.signatures import LITTLE_READ, with_layout
 from dedupcrawl.siblings import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_person, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from dedupcrawl.decision import BY_URL, SIBLINGS
+from dedupcrawl.decision import BY_URL, SIBLINGS, Status
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.layout import EVIDENCE, OTHER, SAME
+from dedupcrawl.page.signatures import EVIDENCE, OTHER, SAME
 from dedupcrawl.utils.formatting import similarity_text
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedupcrawl.verdict import Verdict
+    from dedupcrawl.decision import Verdict
 
 _UNCHECKED = {
     "empty": "it has no main text",

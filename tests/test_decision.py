@@ -8,15 +8,14 @@ import pytest
 
 from dedupcrawl import Claim, Deduplicator, Page
 from dedupcrawl.config import DROP
-from dedupcrawl.decision import Matcher, Policy
+from dedupcrawl.decision import Matcher, Pending, Policy
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.verdict import Pending
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedupcrawl.verdict import Verdict
+    from dedupcrawl.decision import Verdict
 
 
 def html(name: str, body: str, *, title: str | None = None) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dedupcrawl import Deduplicator
+from dedupcrawl.decision import Status
 from dedupcrawl.utils.time_limit import TooSlowError, check_time, time_limit
-from dedupcrawl.verdict import Status
 from tests.cost import least_cpu_seconds
 from tests.texts import ENGLISH
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.config import Config
+from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.utils.formatting import similarity_text
-from dedupcrawl.verdict import Status, Verdict
 from dedupcrawl.verdict_text import why
 from tests.texts import ENGLISH, OTHER_ENGLISH
 

@@ -23,8 +23,8 @@ from dedupcrawl.batch.workdir import PartState, Workdir, read_finished, read_par
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
-from dedupcrawl.layout import LITTLE_READ
 from dedupcrawl.page.model import Page
+from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 
 if TYPE_CHECKING:

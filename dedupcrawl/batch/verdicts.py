@@ -20,10 +20,9 @@ from dedupcrawl.batch.fingerprint_table import to_bytes, to_text
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
-from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, cluster_of
-from dedupcrawl.layout import LITTLE_READ
+from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, Status, cluster_of
+from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,19 +12,19 @@ from rich.text import Text
 from dedupcrawl.cli.console import facts_table, output_console, print_json, print_line
 from dedupcrawl.cli.fetch import DEADLINE, Deadline, fetch_page
 from dedupcrawl.cli.options import AsJson, DetectorNames, default_config
+from dedupcrawl.decision import Status
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.words import sentences
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedupcrawl.config import Config
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.detectors.base import Detector
     from dedupcrawl.page import Page
-    from dedupcrawl.verdict import Verdict
 
 
 _MAX_SENTENCES = 500  #: of a page, above which difflib ignores sentences that repeat often

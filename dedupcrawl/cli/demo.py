@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dedupcrawl.tools.demo.crawl import run_demo
-from dedupcrawl.tools.demo.server import serve_alone
+from dedupcrawl.tools.demo.sites import serve_alone
 
 
 def demo(

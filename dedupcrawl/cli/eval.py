@@ -15,8 +15,7 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.tools.evaluation.extraction import evaluate_extraction
 from dedupcrawl.tools.evaluation.plot import check_plot
-from dedupcrawl.tools.evaluation.runs import ALL, evaluation_runs
-from dedupcrawl.tools.evaluation.sweep import parse_sweep
+from dedupcrawl.tools.evaluation.runs import ALL, evaluation_runs, parse_sweep
 from dedupcrawl.tools.label.labels import read_labels
 
 if TYPE_CHECKING:

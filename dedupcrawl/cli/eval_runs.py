@@ -12,17 +12,22 @@ from rich.text import Text
 from dedupcrawl.cli.console import ProgressBars, output_console, print_json, print_line, table_console
 from dedupcrawl.constants import settings_lines
 from dedupcrawl.detectors.registry import build_detectors, schemes
-from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, read_labelled_pages
+from dedupcrawl.tools.evaluation.dataset import (
+    ParsedPageCache,
+    judge_pairs,
+    read_labelled_pages,
+    score_pairs,
+    weighted_pairs,
+)
 from dedupcrawl.tools.evaluation.duplicates import judge_pages
-from dedupcrawl.tools.evaluation.labelled_pairs import judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.evaluation.plot import draw_curve
+from dedupcrawl.tools.evaluation.runs import SweepCurve, SweepPoint
 from dedupcrawl.tools.evaluation.suggest import (
     explain_drop_shortfall,
     explain_shortfall,
     suggest_for_drops,
     suggest_for_pairs,
 )
-from dedupcrawl.tools.evaluation.sweep import SweepCurve, SweepPoint
 from dedupcrawl.tools.label.labels import Answer
 
 if TYPE_CHECKING:
@@ -32,11 +37,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dedupcrawl.config import Config
+    from dedupcrawl.tools.evaluation.dataset import JudgedPair, LabelledPair, PairScores
     from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport, Mistake
-    from dedupcrawl.tools.evaluation.labelled_pairs import JudgedPair, LabelledPair, PairScores
     from dedupcrawl.tools.evaluation.metrics import Proportion, Scores
-    from dedupcrawl.tools.evaluation.runs import EvaluationRun
-    from dedupcrawl.tools.evaluation.sweep import Measure, Sweep
+    from dedupcrawl.tools.evaluation.runs import EvaluationRun, Measure, Sweep
     from dedupcrawl.tools.label.labels import Label
 
     Entry = tuple[str, DuplicatesReport]  #: name of a row, and its scores

@@ -24,6 +24,7 @@ from dedupcrawl.cli.options import (
 )
 from dedupcrawl.cli.store import STORE_HELP, only_namespace
 from dedupcrawl.config import Config
+from dedupcrawl.decision import Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.fingerprinting import without_fragment
@@ -34,10 +35,8 @@ from dedupcrawl.stores import open_existing
 from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.explain.case import ComparedPage
 from dedupcrawl.tools.explain.configuration import ConstantSource, EffectiveConfig, settings_of_run
-from dedupcrawl.tools.explain.explainer import Explainer
-from dedupcrawl.tools.explain.explanation import ListedMember, PastVerdict, Subject
+from dedupcrawl.tools.explain.explainer import Explainer, ListedMember, PastVerdict, Subject
 from dedupcrawl.utils.redaction import hide_password
-from dedupcrawl.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,24 +11,23 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.console import facts_table
-from dedupcrawl.layout import compare_layouts
+from dedupcrawl.page.signatures import compare_layouts
 from dedupcrawl.stores.workers import printable
+from dedupcrawl.tools.explain.case import UNKNOWN
 from dedupcrawl.tools.explain.configuration import ConstantSource
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE
-from dedupcrawl.tools.explain.explanation import iso_time, state_name
-from dedupcrawl.tools.explain.identities import UNKNOWN
+from dedupcrawl.tools.explain.explainer import iso_time, state_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console, RenderableType
 
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
-    from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair
+    from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair, IdentityComparison, IdentityPart
     from dedupcrawl.tools.explain.counterfactuals import Counterfactual, SettingChange
-    from dedupcrawl.tools.explain.explanation import Explanation
-    from dedupcrawl.tools.explain.identities import IdentityComparison, IdentityPart
-    from dedupcrawl.verdict import Verdict
+    from dedupcrawl.tools.explain.explainer import Explanation
 
 
 _MAX_URL_CHARS = 2000

@@ -12,8 +12,7 @@ from dedupcrawl.cli.console import ProgressBars, open_in_browser, output_console
 from dedupcrawl.cli.options import Language, OpenInBrowser
 from dedupcrawl.cli.report import check_batch_folder, check_ledger, require_pyarrow
 from dedupcrawl.errors import SettingError
-from dedupcrawl.tools.label.label_session import LabelSession
-from dedupcrawl.tools.label.labels import LabelFile
+from dedupcrawl.tools.label.labels import LabelFile, LabelSession
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
 from dedupcrawl.tools.report.messages import PageLanguage
 from dedupcrawl.utils.redaction import hide_password

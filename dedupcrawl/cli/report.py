@@ -13,8 +13,8 @@ from dedupcrawl.cli.options import Language, OneNamespace, OpenInBrowser
 from dedupcrawl.cli.store import DamageCounter
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.tools.report.messages import PageLanguage
-from dedupcrawl.utils.extras import require_extra
 from dedupcrawl.utils.formatting import counted, size
+from dedupcrawl.utils.optional import require_extra
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:

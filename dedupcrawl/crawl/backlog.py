@@ -7,7 +7,7 @@ A spool is a folder for one store, namespace and configuration. Each process add
 which it locks exclusively while it runs. A file without a lock was left by a process that has ended; any process may
 replay it, and removes each page that is filed.
 
-A page is a row: its record as packed by :mod:`~dedupcrawl.stores.codec`, with a checksum, and a second record
+A page is a row: its record as packed by :mod:`~dedupcrawl.stores.records`, with a checksum, and a second record
 whose keys are the probes of the first (NULL if they equal its keys). Ids only rise. SQLite's write-ahead log keeps
 every page of a killed process. A power failure can cost the last pages, never the file.
 """
@@ -27,7 +27,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import Record
-from dedupcrawl.stores.codec import decode, encode
+from dedupcrawl.stores.records import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.items import PageState
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
-    from dedupcrawl.verdict import Claim
+    from dedupcrawl.decision import Claim
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from dedupcrawl.crawl.concurrency import OneShotEvent, sleep
 from dedupcrawl.crawl.items import ComparedRecord, ItemClaim
 from dedupcrawl.crawl.store_client import StoreAwayError
+from dedupcrawl.decision import Pending, Verdict
 from dedupcrawl.errors import StoreError
 from dedupcrawl.utils.iteration import backoff
-from dedupcrawl.verdict import Pending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.items import ResponseState
     from dedupcrawl.crawl.store_client import StoreClient
+    from dedupcrawl.decision import Claim
     from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Record
-    from dedupcrawl.verdict import Claim
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -15,11 +15,10 @@ from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageState, advance
 from dedupcrawl.crawl.lease_renewer import LeaseRenewer
 from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.crawl.stats import Heartbeat
-from dedupcrawl.decision import unchecked
+from dedupcrawl.decision import Pending, Verdict, unchecked
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.utils.iteration import chunked
-from dedupcrawl.verdict import Pending, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
+    from dedupcrawl.decision import Claim
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Record
-    from dedupcrawl.verdict import Claim
 
     UnsettledClaim: TypeAlias = Coroutine[Any, Any, ItemClaim]
 

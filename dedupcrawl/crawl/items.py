@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary, ref
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
+from dedupcrawl.decision import Status
 from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.stores.base import ClaimState
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from dedupcrawl.crawl.page_view import PageView
+    from dedupcrawl.decision import Claim, Verdict
     from dedupcrawl.ledger.entry import EntryHandle
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Candidate, Record
-    from dedupcrawl.verdict import Claim, Verdict
 
 CURRENT_RESPONSE: ContextVar[ref[Response] | None] = ContextVar("dedupcrawl_response", default=None)
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.page.model import Block
-    from dedupcrawl.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.context import CrawlContext
     from dedupcrawl.crawl.items import ItemClaim
-    from dedupcrawl.verdict import Verdict
+    from dedupcrawl.decision import Verdict
 
 ORDER = 50  #: number of the pipeline in ``ITEM_PIPELINES``: before the pipelines that store items
 MAX_MEDIA_URLS = 100_000  #: URLs of files and images in memory; further ones may be counted twice

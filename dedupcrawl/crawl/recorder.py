@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.items import ItemClaim, ResponseState
     from dedupcrawl.crawl.settings import Options, ReportPaths
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.ledger.entry import Compare
     from dedupcrawl.ledger.ledger_appender import LedgerAppender
-    from dedupcrawl.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 

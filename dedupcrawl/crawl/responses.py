@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.recorder import PageRecorder
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.page import ReadOptions
     from dedupcrawl.page.model import Block
-    from dedupcrawl.verdict import Verdict
 
 SKIP = "dedup_skip"  #: key of ``Request.meta``
 SKIPPED = "skip"  #: reason of the verdict on such a request

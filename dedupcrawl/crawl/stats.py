@@ -15,6 +15,7 @@ from scrapy.utils.asyncio import create_looping_call
 from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.crawl.items import Outcomes, PageState
 from dedupcrawl.crawl.recorder import PageRecorder
+from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
 from dedupcrawl.siblings import host_of
@@ -22,7 +23,6 @@ from dedupcrawl.site_counts import SiteCounts
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
 from dedupcrawl.utils.time_limit import TOO_SLOW
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
 
     from dedupcrawl.crawl.settings import Options
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.errors import StoreError
-    from dedupcrawl.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.lease_renewer import Renewal
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
+    from dedupcrawl.decision import Claim
     from dedupcrawl.stores.base import Record
-    from dedupcrawl.verdict import Claim
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
 from dedupcrawl.detectors.lsh import choose_bands
 from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
 from dedupcrawl.text.shingles import seeded_hash
-from dedupcrawl.utils.extras import import_extra, require_extra
+from dedupcrawl.utils.optional import import_extra, require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

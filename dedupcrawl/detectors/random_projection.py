@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors import bits as bit_codes
 from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match
+from dedupcrawl.detectors.simhash import (
+    MAX_KEYS,
+    WORD_BITS,
+    block_keys,
+    hamming_distance,
+    match_by_bits,
+    opinion_by_bits,
+    read_bits,
+    sign_bits,
+)
 from dedupcrawl.text.shingles import mix, seeded_constants
 
 if TYPE_CHECKING:
@@ -41,10 +50,10 @@ class RandomProjection(Detector):
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
 
     def __post_init__(self) -> None:
-        self.check_integer("bits", bit_codes.WORD_BITS, 1024)
-        if self.bits % bit_codes.WORD_BITS:
-            raise self.setting_error("bits", f"a multiple of {bit_codes.WORD_BITS}")
-        self.check_integer("agreement", max(self.bits // 2, self.bits - bit_codes.MAX_KEYS + 1), self.bits)
+        self.check_integer("bits", WORD_BITS, 1024)
+        if self.bits % WORD_BITS:
+            raise self.setting_error("bits", f"a multiple of {WORD_BITS}")
+        self.check_integer("agreement", max(self.bits // 2, self.bits - MAX_KEYS + 1), self.bits)
         self.check_integer("characters", 1, 16)
         self.check_seed()
 
@@ -52,19 +61,19 @@ class RandomProjection(Detector):
         tokens = self._tokens(features)
         if not len(tokens):
             return None
-        salts = seeded_constants(self.seed, "projection", self.bits // bit_codes.WORD_BITS)
-        code = b"".join(bit_codes.sign_bits(mix(tokens + salt)) for salt in salts)
-        keys = bit_codes.block_keys(code, self.bits - self.agreement + 1, self.bits - self.agreement)
+        salts = seeded_constants(self.seed, "projection", self.bits // WORD_BITS)
+        code = b"".join(sign_bits(mix(tokens + salt)) for salt in salts)
+        keys = block_keys(code, self.bits - self.agreement + 1, self.bits - self.agreement)
         return Fingerprint(keys, bytes((_TAG,)) + code)
 
     def compare(self, new: bytes, old: bytes) -> Match | None:
-        return bit_codes.match_by_bits(self._read(new), self._read(old), self.agreement)
+        return match_by_bits(self._read(new), self._read(old), self.agreement)
 
     def assess(self, new: bytes, old: bytes) -> Opinion:
         first, second = self._read(new), self._read(old)
-        agree = self.bits - bit_codes.hamming_distance(first, second)
+        agree = self.bits - hamming_distance(first, second)
         bar = Bar("agreement", self.agreement, agree, at_least=True, measure="bits that agree")
-        return bit_codes.opinion_by_bits(self, first, second, bar, self.compare(new, old))
+        return opinion_by_bits(self, first, second, bar, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
         return {"version": 1, **asdict(self)}
@@ -75,4 +84,4 @@ class RandomProjection(Detector):
         return features.shingles(self.characters, 1, self.seed)
 
     def _read(self, sketch: bytes) -> bytes:
-        return bit_codes.read_bits(self, sketch, _TAG, self.bits)
+        return read_bits(self, sketch, _TAG, self.bits)

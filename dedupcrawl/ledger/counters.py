@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dedupcrawl.decision import Status
 from dedupcrawl.ledger.entry import Fate, stored_host
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

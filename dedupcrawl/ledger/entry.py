@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from dedupcrawl.decision import cluster_of
+from dedupcrawl.decision import Status, Verdict, cluster_of
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.siblings import host_of
-from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

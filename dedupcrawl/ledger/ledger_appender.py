@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from filelock import FileLock, Timeout
 
+from dedupcrawl.decision import Status
 from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger.counters import RunCounters, slice_width, widened
 from dedupcrawl.ledger.entry import (
@@ -37,7 +38,6 @@ from dedupcrawl.ledger.ledger_schema import (
     sampling_hash,
 )
 from dedupcrawl.utils.resources import Closing
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

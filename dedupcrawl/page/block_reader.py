@@ -12,7 +12,6 @@ from lxml.etree import XPath
 
 from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length
-from dedupcrawl.page.discussions import mark_discussion
 from dedupcrawl.page.document import check_stream, metadata
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.flatten import flatten_fast, word_set
@@ -31,7 +30,7 @@ from dedupcrawl.page.rules import (
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks, note_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS
+from dedupcrawl.page.structure import HEADINGS, mark_discussion
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ class BlockTree:
     nested: list[int] = field(default_factory=list)  #: containers that are an <article> inside one other
     metadata: list[str] = field(default_factory=list)  #: ``name=value``
     elements: list[str] = field(default_factory=list)  #: for each container its head: ``tag class id``
-    is_discussion: bool = False  #: see :mod:`dedupcrawl.page.discussions`
+    is_discussion: bool = False  #: see :mod:`dedupcrawl.page.structure`
     thread: int = -1  #: container of all posts of a discussion, -1 if it is not known
     posts: frozenset[int] = frozenset()  #: containers that are its posts, or parts of them
     around_posts: frozenset[int] = frozenset()  #: containers that hold posts, and what stands beside them

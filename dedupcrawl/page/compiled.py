@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from lxml import etree
 
-from dedupcrawl.utils.extensions import load_extension
+from dedupcrawl.utils.optional import load_extension
 
 if TYPE_CHECKING:
     from types import ModuleType

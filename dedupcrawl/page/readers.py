@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lxml import etree
 
-from dedupcrawl.page.attributes import has_long_tag
 from dedupcrawl.page.block_reader import read_blocks, with_main_text
 from dedupcrawl.page.blocks import build_block_tree
-from dedupcrawl.page.document import check_body, check_depth, decode, is_encoding, is_plausible, parse, to_text
+from dedupcrawl.page.document import (
+    check_body,
+    check_depth,
+    decode,
+    has_long_tag,
+    is_encoding,
+    is_plausible,
+    parse,
+    to_text,
+)
 from dedupcrawl.page.flatten import flatten_fast
 from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, import_reader

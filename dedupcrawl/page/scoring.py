@@ -16,9 +16,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page import compiled, structure
-from dedupcrawl.page.consent import notice_blocks
 from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.publication import MAX_NOTE_BYTES, MAX_NOTED_BYTES, is_publication_note, may_hold_note
+from dedupcrawl.page.notices import MAX_NOTE_BYTES, MAX_NOTED_BYTES, is_publication_note, may_hold_note, notice_blocks
 from dedupcrawl.page.rules import (
     CAPTION_ENDS,
     COMMENTS,

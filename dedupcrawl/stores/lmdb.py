@@ -28,7 +28,6 @@ import lmdb
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES, ClaimState, check_unused, log_reset
-from dedupcrawl.stores.live_records import OWNER_BYTES, Lease, Owner, TableSizes
 from dedupcrawl.stores.lmdb_environment import (
     FORKED,
     LmdbFolder,
@@ -37,14 +36,15 @@ from dedupcrawl.stores.lmdb_environment import (
     open_namespace,
     remove_namespace,
 )
+from dedupcrawl.stores.records import OWNER_BYTES, Lease, Owner, TableSizes
 from dedupcrawl.stores.transactional import TransactionalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from dedupcrawl.stores.live_records import StoreTables
     from dedupcrawl.stores.lmdb_environment import Environment, Table, Transaction
+    from dedupcrawl.stores.records import StoreTables
     from dedupcrawl.stores.transactional import Timing
     from dedupcrawl.text.secret_seed import SecretSeed
 

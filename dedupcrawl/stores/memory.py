@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES
-from dedupcrawl.stores.live_records import Owner, TableSizes
+from dedupcrawl.stores.records import Owner, TableSizes
 from dedupcrawl.stores.transactional import TransactionalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedupcrawl.stores.live_records import Lease, StoreTables
+    from dedupcrawl.stores.records import Lease, StoreTables
     from dedupcrawl.stores.transactional import Timing
     from dedupcrawl.text.secret_seed import SecretSeed
 

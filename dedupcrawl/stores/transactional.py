@@ -28,15 +28,14 @@ from dedupcrawl.stores.base import (
     raise_damage,
     url_key,
 )
-from dedupcrawl.stores.codec import decode_seen, encode
-from dedupcrawl.stores.live_records import OWNER_BYTES, Lease, LiveRecords, Owner
+from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecords, Owner, decode_seen, encode
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.base import OnDamage, Record
-    from dedupcrawl.stores.live_records import StoreTables
+    from dedupcrawl.stores.records import StoreTables
 
 P = ParamSpec("P")
 T = TypeVar("T")

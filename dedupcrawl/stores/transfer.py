@@ -2,7 +2,7 @@
 
 The file is a gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme; the
 secret seed of the store after its length in 1 byte, which is 0 if there is none;
-each committed record as :mod:`dedupcrawl.stores.codec` encodes it, after its length in 4 bytes; a length of
+each committed record as :mod:`dedupcrawl.stores.records` encodes it, after its length in 4 bytes; a length of
 0; the number of records in 8 bytes; the BLAKE2b-128 checksum of all bytes before. Numbers are big-endian.
 """
 
@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, check_secret, log_damage, scheme_json
-from dedupcrawl.stores.codec import decode, encode
+from dedupcrawl.stores.records import decode, encode
 from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
 from dedupcrawl.utils.iteration import chunked
 from dedupcrawl.utils.resources import atomic_write

@@ -15,7 +15,7 @@ import numpy as np
 
 from dedupcrawl.text.normalize import ROLE_SHIFT, Role, kernel_tables, pack
 from dedupcrawl.text.shingles import CACHED_SEEDS, Tokens, hash_long_word, kernel_keys
-from dedupcrawl.utils.extensions import load_extension
+from dedupcrawl.utils.optional import load_extension
 
 if TYPE_CHECKING:
     from types import ModuleType

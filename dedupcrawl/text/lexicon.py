@@ -34,7 +34,7 @@ import orjson
 
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.text.words import JIEBA_SEGMENTERS, is_han
-from dedupcrawl.utils.extras import require_extra
+from dedupcrawl.utils.optional import require_extra
 from dedupcrawl.utils.resources import atomic_write
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import numpy as np
 
 from dedupcrawl.errors import MissingPackageError, SettingError
 from dedupcrawl.text.normalize import Role, roles
-from dedupcrawl.utils.extras import import_extra, require_extra
+from dedupcrawl.utils.optional import import_extra, require_extra
 from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:

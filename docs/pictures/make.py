@@ -20,7 +20,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.server import serve
+from dedupcrawl.tools.demo.sites import serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -22,7 +22,7 @@ from tests.data import data
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedupcrawl.verdict import Verdict
+    from dedupcrawl.decision import Verdict
 
 Rows = list[dict[str, Any]]
 VerdictRow = tuple[Any, ...]

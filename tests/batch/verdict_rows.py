@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dedupcrawl.config import Config
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.page.model import Page
-    from dedupcrawl.verdict import Verdict
 
 VerdictRow = tuple[Any, ...]
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from dedupcrawl.verdict import Verdict
+    from dedupcrawl.decision import Verdict
     from tests.crawl.site import Site
 
 

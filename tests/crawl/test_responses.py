@@ -15,8 +15,8 @@ from scrapy.utils.test import get_crawler
 
 from dedupcrawl.crawl.pipeline import MediaRequests
 from dedupcrawl.crawl.responses import read_page_of
+from dedupcrawl.decision import Verdict
 from dedupcrawl.page import Page, ReadOptions
-from dedupcrawl.verdict import Verdict
 
 
 @pytest.mark.parametrize(("body", "reason"), [(b"So it goes. " * 100, "too-large"), (b"%PDF-1.7 and so on", "binary")])

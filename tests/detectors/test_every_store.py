@@ -11,7 +11,7 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.page import read_page
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.layout import Layout
+from dedupcrawl.tools.demo.sites import Layout
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.label.label_session import LabelSession
-from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
+from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
 from dedupcrawl.tools.label.sources import load_ledgers
 from tests.docs.output_matching import shows
 from tests.tools.label.test_end_to_end import crawl

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +16,11 @@ import dedupcrawl
 from dedupcrawl import Config, Deduplicator, Page, Verdict
 from dedupcrawl.crawl import page_view, responses
 from dedupcrawl.crawl.settings import SETTINGS
+from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.verdict import Status
+from dedupcrawl.page import compiled
+from dedupcrawl.text import kernel
 from docs.making import measured
 from docs.making.commands import PAGE, commands, renewed
 from tests.data import ROOT
@@ -273,6 +278,23 @@ def test_commands_and_their_options_are_as_the_command_says() -> None:
         pytest.skip("docs/commands.md is made with the Typer of requirements.txt, and this one is older")
     assert PAGE.read_text("utf-8") == renewed(PAGE.read_text("utf-8")), "python docs/making/commands.py"
     assert headings("commands.md") == [name for name, _ in commands()]
+
+
+def test_the_journey_of_a_page_lists_the_files_that_a_page_passes() -> None:
+    if not kernel.is_compiled() or compiled.description() != "compiled":
+        pytest.skip("the list is that of the compiled code")
+    listed = re.findall(r"^(\d+)\. `(\S+\.py)`: ", section("design.md", "The journey of a page"), re.MULTILINE)
+    assert [int(number) for number, _ in listed] == [*range(1, len(listed) + 1)]
+    command = [sys.executable, "-m", "benchmarks.journey", "--list", "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT)
+    assert {file for _, file in listed} == {*json.loads(done.stdout)["list"]}
+
+
+def test_the_design_names_no_file_that_is_gone() -> None:
+    named = {*re.findall(r"`((?:\w+/)*\w+\.(?:py|pyx|lua))`", (DOCS / "design.md").read_text("utf-8"))}
+    folders = (ROOT / name for name in ("benchmarks", "docs", "dedupcrawl", "tests"))
+    files = [path.as_posix() for folder in folders for path in folder.rglob("*.*")] + [str(ROOT / "setup.py")]
+    assert sorted(name for name in named if not any(file.endswith(f"/{name}") for file in files)) == []
 
 
 def test_pictures_are_small_and_used() -> None:

@@ -9,7 +9,7 @@ import pytest
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
-from dedupcrawl.stores.codec import encode
+from dedupcrawl.stores.records import encode
 from tests.data import ROOT
 from tests.texts import ENGLISH, OTHER_ENGLISH
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.server import serve
+from dedupcrawl.tools.demo.sites import serve
 from tests.examples.project import Project
 from tests.stores.servers import Server, binaries
 

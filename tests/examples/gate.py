@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.demo import server
+from dedupcrawl.tools.demo import sites
 from tests.examples.project import TRUTH, WAIT
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Gate:
     """Identifies workers by ``User-Agent``, and counts the articles that each requested.
 
     Args:
-        patch: restores the handler of the server at the end.
+        patch: restores the handler of the servers at the end.
         agents: the user agents to delay.
         lets: whether an agent gets its n-th article; called again at every request.
     """
@@ -31,15 +31,15 @@ class Gate:
         self._agents = agents
         self._lets = lets
         self._news = threading.Condition()
-        answer = server._SiteHandler.do_GET
+        answer = sites._SiteHandler.do_GET
 
-        def do_get(handler: server._SiteHandler) -> None:
+        def do_get(handler: sites._SiteHandler) -> None:
             agent = handler.headers["User-Agent"] or ""
             if agent in self._agents and handler.path in _ARTICLES:
                 self._wait(agent)
             answer(handler)
 
-        patch.setattr(server._SiteHandler, "do_GET", do_get)
+        patch.setattr(sites._SiteHandler, "do_GET", do_get)
 
     def _wait(self, agent: str) -> None:
         with self._news:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.demo.layout import Layout
-from dedupcrawl.tools.demo.server import serve
+from dedupcrawl.tools.demo.sites import Layout, serve
 from tests.faults.towns import town
 
 if TYPE_CHECKING:

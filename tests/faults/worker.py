@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from dedupcrawl.crawl.items import ItemClaim
+    from dedupcrawl.decision import Claim
     from dedupcrawl.stores.base import Record, Store
-    from dedupcrawl.verdict import Claim
 
 NAMESPACE = "faults"
 BASE = {

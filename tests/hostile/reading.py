@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from scrapy.http import HtmlResponse
 
+from dedupcrawl.decision import Status
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.page import Kind, Page, PageError, ReadOptions, read_page, read_response
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl import Deduplicator, Page
-from dedupcrawl.decision import cluster_of, unchecked
+from dedupcrawl.decision import Status, Verdict, cluster_of, unchecked
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.ledger.entry import (
@@ -21,7 +21,6 @@ from dedupcrawl.ledger.entry import (
     select_comparisons,
 )
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
-from dedupcrawl.verdict import Status, Verdict
 from tests.crawl.site import text
 
 if TYPE_CHECKING:

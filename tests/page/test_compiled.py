@@ -50,7 +50,7 @@ from dedupcrawl.page.flatten import (
 from dedupcrawl.page.rules import FILE_TYPES, SEPARATORS
 from dedupcrawl.page.scoring import ContainerScores
 from dedupcrawl.tools.evaluation.extraction import load_pages
-from dedupcrawl.utils.extensions import NO_EXTENSIONS
+from dedupcrawl.utils.optional import NO_EXTENSIONS
 from tests.data import data
 from tests.hostile.shapes import BODIES, MARKUP
 from tests.page.samples import CHINESE, PARAGRAPH

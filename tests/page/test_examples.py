@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl import Deduplicator
+from dedupcrawl.decision import Status
 from dedupcrawl.page import Kind, ReadOptions, read_page
-from dedupcrawl.verdict import Status
 from tests.crawl.site import fancy, plain, text
 from tests.data import ROOT
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, article, links

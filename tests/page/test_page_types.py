@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl import Deduplicator
+from dedupcrawl.decision import Status
 from dedupcrawl.page import Kind, Page, read_page
 from dedupcrawl.page.block_model import MODEL_FILE, Trees, best_choice, expected_f1, load_model
 from dedupcrawl.page.block_reader import trim_choice
-from dedupcrawl.page.consent import is_consent_text
 from dedupcrawl.page.document import parse
 from dedupcrawl.page.embedded_data import embedded_text
+from dedupcrawl.page.notices import is_consent_text
 from dedupcrawl.page.rules import CONSENT
 from dedupcrawl.stores.base import Record
-from dedupcrawl.verdict import Status
 
 STORY = (
     "The council of {0} met on Monday to talk about the old bridge over the river, which {0} has closed since March.",

@@ -11,11 +11,11 @@ import pytest
 from redis.exceptions import OutOfMemoryError
 
 from dedupcrawl import Deduplicator
+from dedupcrawl.decision import Claim
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import ClaimState, Record
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.namespace import KeyNames
-from dedupcrawl.verdict import Claim
 from tests.stores.factories import Opener, key, record
 
 if TYPE_CHECKING:

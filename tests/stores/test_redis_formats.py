@@ -28,7 +28,7 @@ from dedupcrawl.stores.redis.packed_records import (
 )
 from dedupcrawl.stores.redis.packed_urls import pack_url, pack_url_by_reference, unpack_url, unpack_url_by_reference
 from dedupcrawl.stores.redis.transports import pack_request, request_by_reference
-from dedupcrawl.utils.extensions import NO_EXTENSIONS
+from dedupcrawl.utils.optional import NO_EXTENSIONS
 from tests.stores.factories import START, record
 
 if TYPE_CHECKING:

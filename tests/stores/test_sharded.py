@@ -14,7 +14,7 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Matcher, Policy
+from dedupcrawl.decision import Matcher, Pending, Policy
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, SettingError, StoreError
 from dedupcrawl.filing import RecordJudge
@@ -25,7 +25,6 @@ from dedupcrawl.stores.redis.sharded.layout import LISTED, TAGS, Command
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
-from dedupcrawl.verdict import Pending
 from tests.stores.factories import Clock, ShardedOpener, file, key, record
 from tests.stores.sharding import SameSketch, keep, leftovers, run_together, sharded, story
 

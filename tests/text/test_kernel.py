@@ -17,10 +17,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.config import Config
-from dedupcrawl.detectors.bits import bit_sums, sign_bits
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.detectors.shingling import minima
+from dedupcrawl.detectors.simhash import bit_sums, sign_bits
 from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.page.model import Page
 from dedupcrawl.text import kernel
@@ -28,7 +28,7 @@ from dedupcrawl.text.features import Features
 from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer, points_of
 from dedupcrawl.text.normalize import COMBINES, RESIZED, kernel_tables, pack, simplify
 from dedupcrawl.text.shingles import MAX_LETTERS, kernel_keys, seeded_constants, shingles, tokens
-from dedupcrawl.utils.extensions import NO_EXTENSIONS, load_extension
+from dedupcrawl.utils.optional import NO_EXTENSIONS, load_extension
 from tests.texts import CHINESE, ENGLISH
 
 if TYPE_CHECKING:
@@ -359,7 +359,7 @@ def test_memory_is_returned() -> None:
 SCRIPT = """
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.text.kernel import description
-from dedupcrawl.utils.extensions import NO_EXTENSIONS, load_extension
+from dedupcrawl.utils.optional import NO_EXTENSIONS, load_extension
 print(description(), MinHash().fingerprint_text("The harbour … froze over e\\u0301 港口").sketch.hex())
 """
 

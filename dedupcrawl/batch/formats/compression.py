@@ -9,7 +9,7 @@ from collections import deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dedupcrawl.utils.extras import import_extra
+from dedupcrawl.utils.optional import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

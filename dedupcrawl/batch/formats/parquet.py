@@ -17,7 +17,7 @@ from dedupcrawl.batch.formats.base import (
     is_beyond_end,
     row_from_columns,
 )
-from dedupcrawl.utils.extras import import_extra
+from dedupcrawl.utils.optional import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -25,7 +25,7 @@ from dedupcrawl.batch.formats.base import (
 )
 from dedupcrawl.batch.formats.compression import compression_of, warc_dictionary_frame, write_frame
 from dedupcrawl.batch.formats.warc_records import WarcReader, first_value, parse_header
-from dedupcrawl.utils.extras import import_extra
+from dedupcrawl.utils.optional import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,12 +29,11 @@ from dedupcrawl.batch.spark.checkpoints import (
 from dedupcrawl.batch.spark.session import retry_lost_workers, translate_errors
 from dedupcrawl.batch.spark.sweeps import Bounds, SweepSolver, with_founders
 from dedupcrawl.config import Config
-from dedupcrawl.decision import DUPLICATE_RELATIONS, cluster_of
+from dedupcrawl.decision import DUPLICATE_RELATIONS, Status, cluster_of
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.identity import UNREAD_BYTES
 from dedupcrawl.stores.base import Record
 from dedupcrawl.text.secret_seed import SECRET
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.utils.extras import require_extra
+from dedupcrawl.utils.optional import require_extra
 
 _UNSUPPORTED_OPTION = "--add-modules=jdk.incubator.vector"  #: Spark passes it; the wheel lacks that module
 #: Starts Java without the unsupported option.

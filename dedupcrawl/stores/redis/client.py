@@ -13,7 +13,7 @@ from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import NoScriptError
 
 from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
-from dedupcrawl.stores.live_records import OWNER_BYTES
+from dedupcrawl.stores.records import OWNER_BYTES
 from dedupcrawl.stores.redis.connection import SERVER_ERRORS, connect, store_error
 from dedupcrawl.stores.redis.namespace import milliseconds
 from dedupcrawl.stores.redis.scripts import script_of

@@ -13,7 +13,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import MAX_DAMAGED, MAX_HOTTEST, HotBucket, StoreInfo, check_unused
-from dedupcrawl.stores.live_records import OWNER_BYTES
+from dedupcrawl.stores.records import OWNER_BYTES
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
 from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, WorkersInfo, WorkerStats
 from dedupcrawl.utils.iteration import chunked

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from binascii import a2b_base64, b2a_base64, unhexlify
 
-from dedupcrawl.utils.extensions import load_extension
+from dedupcrawl.utils.optional import load_extension
 
 # Packed URLs are stored and compared: none of these may change.
 _STARTS = (b"https://www.", b"https://", b"http://www.", b"http://", b"")

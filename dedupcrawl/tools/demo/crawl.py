@@ -37,8 +37,7 @@ from scrapy import signals
 import dedupcrawl
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.layout import Layout
-from dedupcrawl.tools.demo.server import FIRST_PORT, HOST, serve
+from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST, Layout, serve
 from dedupcrawl.utils.formatting import similarity_text
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.tools.demo.corpus import Content
-    from dedupcrawl.verdict import Verdict
 
 INDEX = "index"
 
@@ -390,7 +389,7 @@ def run_demo(
         out: folder for the results (see :mod:`dedupcrawl.tools.demo.crawl`), with the store.
         settings: Scrapy settings of this crawl, each as ``NAME=VALUE``.
         fresh: remove the results of earlier crawls first.
-        first_port: see :func:`~dedupcrawl.tools.demo.server.serve`.
+        first_port: see :func:`~dedupcrawl.tools.demo.sites.serve`.
 
     Raises:
         DedupError: the folder cannot be used, or the crawl did not reach every page.

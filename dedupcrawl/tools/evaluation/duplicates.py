@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Matcher
+from dedupcrawl.decision import Matcher, Status
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.page.model import Page
@@ -24,14 +24,13 @@ from dedupcrawl.stores.lmdb import ID_BYTES
 from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.tools.evaluation.dataset import ParsedPageCache
 from dedupcrawl.tools.evaluation.metrics import Scores
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.stores.base import Offer
     from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPages
-    from dedupcrawl.verdict import Verdict
 
 #: A key is stored in its record, and in the index with the id of the record.
 BYTES_PER_KEY = KEY_BYTES + KEY_BYTES + ID_BYTES

@@ -8,7 +8,7 @@ from math import hypot
 from typing import TYPE_CHECKING, Any, Literal
 
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.utils.extras import require_extra
+from dedupcrawl.utils.optional import require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dedupcrawl.tools.evaluation.sweep import SweepCurve, SweepPoint
+    from dedupcrawl.tools.evaluation.runs import SweepCurve, SweepPoint
 
 
 FORMATS = (".svg", ".png")

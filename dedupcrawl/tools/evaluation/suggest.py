@@ -28,7 +28,7 @@ from dedupcrawl.detectors.registry import SHARED
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import FILE_ANYWAY, Record
-from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer, PairScores, judge_pairs, score_pairs
+from dedupcrawl.tools.evaluation.dataset import PairScorer, PairScores, judge_pairs, score_pairs
 from dedupcrawl.tools.evaluation.metrics import StratumCount, estimate, proportion_of
 from dedupcrawl.tools.evaluation.runs import with_constants
 
@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Bar, Opinion
-    from dedupcrawl.tools.evaluation.dataset import ParsedPages
+    from dedupcrawl.tools.evaluation.dataset import JudgedPair, ParsedPages
     from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
-    from dedupcrawl.tools.evaluation.labelled_pairs import JudgedPair
 
     Flags = npt.NDArray[np.bool_]  # one a pair
     Values = Mapping[str, float]  # of constants, by their names in the configuration

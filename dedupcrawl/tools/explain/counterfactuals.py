@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.config import Config
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.detectors.base import Bar, Opinion
-    from dedupcrawl.verdict import Verdict
 
 
 NEW_STORE = "needs a new store or namespace: the present one was filled under the other value"

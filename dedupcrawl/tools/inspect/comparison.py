@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedupcrawl.decision import SIBLINGS
+from dedupcrawl.decision import SIBLINGS, Status, Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.report_model import Pair
 from dedupcrawl.utils.formatting import instant
-from dedupcrawl.verdict import Status, Verdict
 from dedupcrawl.verdict_text import siblings_text, why
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.label_session import StaleAnswerError
-from dedupcrawl.tools.label.labels import Answer
+from dedupcrawl.tools.label.labels import Answer, StaleAnswerError
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.html_bundle import assemble_page, content_security_policy, read_asset
 from dedupcrawl.tools.report.messages import PageLanguage, page_languages
@@ -33,7 +32,7 @@ from dedupcrawl.tools.report.messages import PageLanguage, page_languages
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedupcrawl.tools.label.label_session import LabelSession
+    from dedupcrawl.tools.label.labels import LabelSession
     from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
 
 

@@ -10,13 +10,13 @@ from dedupcrawl.batch.finished_batch import open_finished_batch, read_pages_agai
 from dedupcrawl.batch.job import ARRIVAL
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.constants import settings_shown
-from dedupcrawl.decision import DUPLICATE_RELATIONS, Matcher, cluster_of
+from dedupcrawl.decision import DUPLICATE_RELATIONS, Matcher, Status, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.layout import evidence_with_layout
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
+from dedupcrawl.page.signatures import evidence_with_layout
 from dedupcrawl.site_counts import SiteNotice
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS
@@ -24,7 +24,6 @@ from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
 from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
 from dedupcrawl.utils.formatting import counted
 from dedupcrawl.utils.iteration import NoProgress
-from dedupcrawl.verdict import Status, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.config import Config
 from dedupcrawl.constants import settings_shown
-from dedupcrawl.decision import Matcher, cluster_of
+from dedupcrawl.decision import Matcher, Status, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, DedupError, SettingError, package_version
 from dedupcrawl.ledger import counters
@@ -26,7 +26,6 @@ from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput,
 from dedupcrawl.utils.formatting import counted
 from dedupcrawl.utils.iteration import NoProgress
 from dedupcrawl.utils.redaction import hide_password
-from dedupcrawl.verdict import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,11 +13,11 @@ from dedupcrawl.verdict_text import why
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.ledger.counters import Flow, Histogram, Host, RunTotals, Slice
     from dedupcrawl.ledger.ledger import ClusterSize
     from dedupcrawl.site_counts import SiteNotice
-    from dedupcrawl.verdict import Verdict
 
     PairKey = Hashable
 

@@ -12,8 +12,8 @@ from dedupcrawl.config import Config
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from tests.batch.corpus import annotated_verdicts, crawled, listing, page, reprinted_texts, verdict_tuples
+from tests.page.test_signatures import guestbook
 from tests.sites.kinds import build
-from tests.test_little_read import guestbook
 
 if TYPE_CHECKING:
     from pathlib import Path

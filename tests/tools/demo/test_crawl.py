@@ -24,7 +24,7 @@ from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import DemoProject, DemoSummary, run_demo
-from dedupcrawl.tools.demo.server import FIRST_PORT, HOST
+from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def test_a_verdict_against_the_truth_ends_with_status_1(
 _UNFINISHED = """
 import itertools, sys, threading
 from dedupcrawl.cli import app
-from dedupcrawl.tools.demo.server import _SiteHandler
+from dedupcrawl.tools.demo.sites import _SiteHandler
 
 asked, answer = itertools.count(), _SiteHandler.do_GET
 _SiteHandler.do_GET = lambda handler: answer(handler) if next(asked) < 80 else threading.Event().wait()

@@ -17,7 +17,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.demo import crawl as demo_crawl
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import run_demo
-from dedupcrawl.tools.demo.server import serve
+from dedupcrawl.tools.demo.sites import serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

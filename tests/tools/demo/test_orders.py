@@ -11,7 +11,7 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.page.model import Page
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import PageOutcome, Truth, all_pages, find_faults
-from dedupcrawl.tools.demo.layout import Layout
+from dedupcrawl.tools.demo.sites import Layout
 
 
 @cache

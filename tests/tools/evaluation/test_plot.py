@@ -9,8 +9,8 @@ import pytest
 
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.tools.evaluation.plot import Box, check_plot, draw_curve, place_label, points_between
-from dedupcrawl.tools.evaluation.sweep import Measure, SweepCurve
-from tests.tools.evaluation.test_sweep import point
+from dedupcrawl.tools.evaluation.runs import Measure, SweepCurve
+from tests.tools.evaluation.test_runs import point
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Config
 from dedupcrawl.detectors.base import Bar, Match, Opinion, Relation
-from dedupcrawl.tools.evaluation.labelled_pairs import (
-    JudgedPair,
-    LabelledPair,
-    judge_pairs,
-    score_pairs,
-    weighted_pairs,
-)
+from dedupcrawl.tools.evaluation.dataset import JudgedPair, LabelledPair, judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.evaluation.metrics import StratumCount, proportion_of
 from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.evaluation.suggest import PairSuggestion, explain_shortfall, labels_needed, suggest_for_pairs

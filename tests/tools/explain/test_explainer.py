@@ -11,17 +11,14 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
-from dedupcrawl.decision import cluster_of
+from dedupcrawl.decision import Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
-from dedupcrawl.tools.explain.case import ComparedPage, PairReason
+from dedupcrawl.tools.explain.case import UNKNOWN, ComparedPage, PairReason
 from dedupcrawl.tools.explain.configuration import EffectiveConfig, with_value
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, Counterfactual
-from dedupcrawl.tools.explain.explainer import REASONS, Explainer
-from dedupcrawl.tools.explain.explanation import Explanation, PastVerdict, Subject
-from dedupcrawl.tools.explain.identities import UNKNOWN
-from dedupcrawl.verdict import Verdict
+from dedupcrawl.tools.explain.explainer import REASONS, Explainer, Explanation, PastVerdict, Subject
 from tests.data import ROOT
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 

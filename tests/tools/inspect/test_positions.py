@@ -15,7 +15,7 @@ from dedupcrawl.page import PageError, ReadOptions, read_page, read_tree
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.flatten import MARK
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.layout import Layout
+from dedupcrawl.tools.demo.sites import Layout
 from dedupcrawl.tools.inspect.positions import (
     Passage,
     numbered_texts,

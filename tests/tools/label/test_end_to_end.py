@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Config, Page
 from dedupcrawl.cli import app
-from dedupcrawl.tools.evaluation.labelled_pairs import judge_pairs, score_pairs, weighted_pairs
-from dedupcrawl.tools.label.label_session import LabelSession
-from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
+from dedupcrawl.tools.evaluation.dataset import judge_pairs, score_pairs, weighted_pairs
+from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
 from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
 from dedupcrawl.tools.label.sources import load_ledgers
 from tests.batch.corpus import story

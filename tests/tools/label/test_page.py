@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Dialog, expect
 
-from dedupcrawl.tools.label.label_session import LabelSession
-from dedupcrawl.tools.label.labels import Answer, LabelFile, read_labels
+from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
 from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
 from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
 from tests.batch.corpus import story

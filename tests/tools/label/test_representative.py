@@ -7,7 +7,7 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer, weighted_pairs
+from dedupcrawl.tools.evaluation.dataset import PairScorer, weighted_pairs
 from dedupcrawl.tools.label.labels import Answer, Label
 from tests.tools.label.offers import pair, sampler_of
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.label_session import LabelSession
-from dedupcrawl.tools.label.labels import LabelFile
+from dedupcrawl.tools.label.labels import LabelFile, LabelSession
 from dedupcrawl.tools.label.server import HOST, LabelPage, LabelServer, serving
 from tests.tools.label.offers import pair, sampler_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.ledger.entry import Comparison, Entry
-from dedupcrawl.verdict import Status, Verdict
 
 ABOUT = {"title": "Crawl of the spider news", "kind": "crawl", "version": "1", "settings": {"DEDUP_KEEP": "first"}}
 NOON = 1_700_000_000.0

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl import Deduplicator, Page
+from dedupcrawl.decision import Status
 from dedupcrawl.ledger.entry import Comparison, Entry
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.verdict import Status
 from tests.batch.corpus import story
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from dedupcrawl.verdict import Claim
+    from dedupcrawl.decision import Claim
 
 BEGIN = 1_700_000_000.0  #: Unix time of the first page; each comes a minute after the one before
 ABOUT = {

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedupcrawl import Page
+from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.ledger.counters import RunTotals
@@ -18,7 +19,6 @@ from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from dedupcrawl.tools.report.html_report import pair_values
 from dedupcrawl.tools.report.report_builder import ReportLimits
 from dedupcrawl.tools.report.report_model import Pair, Report
-from dedupcrawl.verdict import Status, Verdict
 from tests.batch.corpus import story
 from tests.tools.report.entries import copy, unique
 from tests.tools.report.judged_ledgers import ABOUT, BEGIN, changed, web, write

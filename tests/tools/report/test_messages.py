@@ -17,13 +17,13 @@ from jinja2.ext import babel_extract
 
 from dedupcrawl import siblings, store_config, verdict_text
 from dedupcrawl.config import Config
-from dedupcrawl.decision import BY_URL, SIBLINGS
+from dedupcrawl.decision import BY_URL, SIBLINGS, Status, Verdict
 from dedupcrawl.detectors.base import Detector, Opinion, Relation, no_opinion
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
-from dedupcrawl.layout import EVIDENCE, OTHER
 from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.page.options import ReadOptions
+from dedupcrawl.page.signatures import EVIDENCE, OTHER
 from dedupcrawl.site_counts import NoticeKind, SiteNotice
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect import comparison, inspection
@@ -33,7 +33,6 @@ from dedupcrawl.tools.report import charts, from_batch, from_ledgers, from_store
 from dedupcrawl.tools.report.html_bundle import assemble_page
 from dedupcrawl.tools.report.html_report import render_report
 from dedupcrawl.tools.report.messages import ENGLISH, Messages, PageLanguage, chinese, page_languages
-from dedupcrawl.verdict import Status, Verdict
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.texts import CHINESE
 from tests.texts import ENGLISH as ENGLISH_TEXT

@@ -34,7 +34,7 @@ from dedupcrawl.stores.base import IDENTITY_BYTES, Record, url_key
 from dedupcrawl.stores.redis.packed_records import low_bits, pack_record, time_seen, unpack_record
 from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
 from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
-from dedupcrawl.utils.extensions import load_extension
+from dedupcrawl.utils.optional import load_extension
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ from dedupcrawl.stores.base import (
     raise_damage,
     url_key,
 )
-from dedupcrawl.stores.live_records import OWNER_BYTES
+from dedupcrawl.stores.records import OWNER_BYTES
 from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.client import RedisSession
 from dedupcrawl.stores.redis.info import owners_here, workers_info

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.lease import CLOCKS, LeaseWatch
+from dedupcrawl.filing import CLOCKS, LeaseWatch
 
 
 class Clocks:

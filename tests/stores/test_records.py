@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES, Candidate, ClaimState, Record, url_key
-from dedupcrawl.stores.codec import VERSION, decode, decode_seen, encode
+from dedupcrawl.stores.records import VERSION, decode, decode_seen, encode
 
 GOLDEN = {
     "full": (

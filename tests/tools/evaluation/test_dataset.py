@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Config, Deduplicator
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.evaluation.labelled_pairs import PairScorer, judge_pairs, score_pairs, weighted_pairs
+from dedupcrawl.tools.evaluation.dataset import PairScorer, judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.evaluation.metrics import clopper_pearson
 from dedupcrawl.tools.label.labels import Answer
 from dedupcrawl.tools.label.sampling import OfferedPage, Stratum

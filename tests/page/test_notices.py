@@ -6,13 +6,7 @@ import pytest
 
 from dedupcrawl import Deduplicator, Status
 from dedupcrawl.page import read_page
-from dedupcrawl.page.publication import (
-    _CHINESE_KEYS,
-    _ENGLISH_KEYS,
-    MAX_NOTED_BYTES,
-    is_publication_note,
-    may_hold_note,
-)
+from dedupcrawl.page.notices import _CHINESE_KEYS, _ENGLISH_KEYS, MAX_NOTED_BYTES, is_publication_note, may_hold_note
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND
 
 ENGLISH_NOTES = [

@@ -17,7 +17,7 @@ from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.errors import MissingPackageError
 from dedupcrawl.text.lexicon import built_in
 from dedupcrawl.text.words import load_segmenter
-from dedupcrawl.utils.extras import import_extra, require_extra
+from dedupcrawl.utils.optional import import_extra, require_extra
 from tests.data import ROOT
 
 if TYPE_CHECKING:
