@@ -4,7 +4,9 @@
 :mod:`~dedupcrawl.stores.redis.packed_records`, ``packed_urls`` and ``transports`` are the reference, with the same results.
 """
 
+from cpython.buffer cimport PyBUF_READ
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
@@ -326,15 +328,22 @@ cdef class RecordPacker:
         cdef double age = now - <double> record.seen
         if type(keys) is not tuple or not -MAX_SECONDS < age < MAX_SECONDS or len(keys) > MAX_COMPARED:
             return None
-        cdef bytes value = self.pack_record(record), searched = KEYS
-        cdef bytes joined = _joined(keys, self.key_bytes, True)
+        cdef bytes joined = _joined(keys, self.key_bytes, True), searched = KEYS
         if probes is not None and probes != keys:
             searched = _joined(probes, self.key_bytes, False) if type(probes) is tuple else None
-        if value is None or joined is None or searched is None:
+        if joined is None or searched is None:
+            return None
+        cdef bytes value = self._record(record, joined)
+        if value is None:
             return None
         return <int64_t> rint(age * 1000), value, joined, searched
 
     def pack_record(self, record):
+        cdef bytes joined = _joined(record.keys, self.key_bytes, False)
+        return None if joined is None else self._record(record, joined)
+
+    cdef bytes _record(self, record, bytes joined):
+        """Return a record with these keys, packed; None if it does not fit."""
         cdef tuple keys = record.keys, sketches = record.sketches
         cdef bytes identity = record.identity, part
         cdef str cluster = record.cluster
@@ -343,8 +352,7 @@ cdef class RecordPacker:
         cdef int head = self.version << 5 | <int> min(count, SKETCHES)
         if PyBytes_GET_SIZE(identity) > self.identity_bytes or not -MAX_SECONDS < seen < MAX_SECONDS:
             return None
-        cdef bytes joined = _joined(keys, self.key_bytes, False)
-        if joined is None or max(count, len(keys)) > self.max_size:
+        if max(count, len(keys)) > self.max_size:
             return None
         cdef list parts = list(sketches)
         if identity:
@@ -375,7 +383,7 @@ cdef class RecordPacker:
         out = _put(out, url)
         cdef bytes packed = PyBytes_FromStringAndSize(<char*> begin, out - begin)
         _give_back(&room)
-        cdef uint32_t checksum = crc32(memoryview(packed)[PREFIX:], head)
+        cdef uint32_t checksum = _checksum(packed, head)
         out = <uint8_t*> PyBytes_AS_STRING(packed)
         out[0] = <uint8_t> head
         out[1], out[2] = <uint8_t> (checksum >> 24), <uint8_t> (checksum >> 16)
@@ -389,7 +397,7 @@ cdef class RecordPacker:
             return None
         cdef int head = at[0]
         cdef uint32_t checksum = <uint32_t> at[1] << 24 | at[2] << 16 | at[3] << 8 | at[4]
-        if crc32(memoryview(value)[PREFIX:], head) != checksum:
+        if _checksum(value, head) != checksum:
             return None
         cdef int64_t low = at[PREFIX] << 16 | at[PREFIX + 1] << 8 | at[PREFIX + 2]
         cdef Py_ssize_t count, size, sketches = head & SKETCHES, n
@@ -438,6 +446,12 @@ cdef bytes _text(part):
     if type(part) is not int:
         return str(part).encode()
     return <bytes> _NUMBERS[part] if 0 <= part < 256 else b"%d" % part
+
+
+cdef uint32_t _checksum(bytes packed, int head) except? 0:
+    """Return the checksum of a record: of what follows the prefix."""
+    cdef char* begin = PyBytes_AS_STRING(packed)
+    return crc32(PyMemoryView_FromMemory(begin + PREFIX, PyBytes_GET_SIZE(packed) - PREFIX, PyBUF_READ), head)
 
 
 cdef bytes _joined(tuple keys, Py_ssize_t key_bytes, bint distinct):
