@@ -1,21 +1,42 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Records, URLs and requests, packed in C.
+"""Records, URLs and requests, packed and sent in C.
 
 :mod:`~dedupcrawl.stores.redis.packed_records`, ``packed_urls`` and ``transports`` are the reference, with the same results.
 """
 
 from cpython.buffer cimport PyBUF_READ
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.memoryview cimport PyMemoryView_FromMemory
+from libc.errno cimport EINTR, errno
 from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
+from os import strerror
 from zlib import crc32
 
 from dedupcrawl.stores.base import Record
 
-VERSION = 1
+cdef extern from *:
+    """
+    #ifdef __linux__
+    #include <sys/socket.h>
+    enum { LINUX = 1 };
+    #define send_some(fd, data, size) send(fd, data, size, MSG_NOSIGNAL)
+    #define receive_some(fd, room, size) recv(fd, room, size, 0)
+    #else
+    enum { LINUX = 0 };
+    #define send_some(fd, data, size) (-1)
+    #define receive_some(fd, room, size) (-1)
+    #endif
+    """
+    const bint LINUX
+    Py_ssize_t send_some(int fd, const char* data, size_t size) nogil
+    Py_ssize_t receive_some(int fd, char* room, size_t size) nogil
+
+VERSION = 2  # of what Python expects of this module
+CAN_EXCHANGE = bool(LINUX)
 
 cdef enum:
     END = 0  # symbols of packed_urls
@@ -39,6 +60,9 @@ cdef enum:
     ON_STACK = 2048
     MIN_BYTES = 10  # of a record
     HALF_RANGE = 1 << 23  # of the time seen
+    RECEIVED = 4096  # bytes of a reply that are received at once
+    MIN_NUMBER = 4  # bytes of a reply that is a number
+    MAX_NUMBER = 20  # of one that 64 bits hold in any case
     MAX_COMPARED = 200  # keys that are compared one by one, to find one that occurs twice
 
 cdef double MAX_SECONDS = 1e11
@@ -510,3 +534,45 @@ cdef char* _put_length(char* out, char mark, Py_ssize_t length) noexcept:
     out += 1 + NUMBER - n
     out[0], out[1] = 13, 10
     return out + 2
+
+
+def exchange(int socket, bytes request not None):
+    cdef const char* data = PyBytes_AS_STRING(request)
+    cdef Py_ssize_t left = PyBytes_GET_SIZE(request), count
+    cdef char[RECEIVED] room
+    cdef int problem
+    while left > 0:
+        with nogil:
+            count = send_some(socket, data, left)
+            problem = errno
+        if count >= 0:
+            data += count
+            left -= count
+        else:
+            _raise_unless_interrupted(problem)
+    while True:
+        with nogil:
+            count = receive_some(socket, room, RECEIVED)
+            problem = errno
+        if count >= 0:
+            return _received(room, count)
+        _raise_unless_interrupted(problem)
+
+
+cdef int _raise_unless_interrupted(int problem) except -1:
+    if problem != EINTR:
+        raise OSError(problem, strerror(problem))
+    return PyErr_CheckSignals()
+
+
+cdef object _received(const char* reply, Py_ssize_t size):
+    """Return the number that a reply is, or its bytes."""
+    cdef int64_t number = 0
+    cdef Py_ssize_t at
+    if not MIN_NUMBER <= size <= MAX_NUMBER or reply[0] != b":" or reply[size - 2] != 13 or reply[size - 1] != 10:
+        return PyBytes_FromStringAndSize(reply, size)
+    for at in range(1, size - 2):
+        if not 48 <= reply[at] < 58:
+            return PyBytes_FromStringAndSize(reply, size)
+        number = 10 * number + reply[at] - 48
+    return number
