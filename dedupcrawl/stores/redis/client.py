@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from contextlib import nullcontext
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -109,22 +110,19 @@ class RedisSession:
     def _twice(self, call: Callable[[str, A], T], operation: str, request: A, again: str | None) -> T:
         if self.ended or self._process != os.getpid():
             self.check()
-        if self._connections is not None:
-            with self._connections:
-                return self._once_or_twice(call, operation, request, again)
-        return self._once_or_twice(call, operation, request, again)
-
-    @staticmethod
-    def _once_or_twice(call: Callable[[str, A], T], operation: str, request: A, again: str | None) -> T:
         try:
-            return call(operation, request)
+            if self._connections is None:
+                return call(operation, request)
+            with self._connections:
+                return call(operation, request)
         except RequestNotSentError:
             raise
         except StoreUnreachableError as error:
             if not isinstance(error.__cause__, NoConnection):
                 raise
         try:
-            return call(again or operation, request)
+            with self._connections or nullcontext():
+                return call(again or operation, request)
         except RequestNotSentError as error:
             raise StoreUnreachableError(str(error)) from error  # the first request was sent
 

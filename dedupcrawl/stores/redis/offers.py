@@ -71,10 +71,11 @@ class OfferClient:
 
     def claim(self, record: Record, since: int) -> int | list[Any]:
         """File an open claim."""
-        self.withdraw_unconfirmed()
+        if self._unconfirmed_records or self._unconfirmed_claims:
+            self.withdraw_unconfirmed()
         serial = next(self._serials).to_bytes(6, "big")
         try:
-            return self._file(self._request(record, since, serial=serial, lease=self._lease))
+            return self._file(self._request(record, since, self._lease, serial))
         except StoreUnreachableError as error:
             if not isinstance(error, RequestNotSentError):
                 self._unconfirmed_claims.add(serial)
@@ -82,9 +83,10 @@ class OfferClient:
 
     def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
         """File a record as committed, and remove those that it supersedes."""
-        self.withdraw_unconfirmed()
+        if self._unconfirmed_records or self._unconfirmed_claims:
+            self.withdraw_unconfirmed()
         superseded = b"".join([id.to_bytes(6, "big") for id in supersede]) if supersede else b""
-        request = self._request(record, since, supersede=superseded)
+        request = self._request(record, since, _NONE, b"", superseded)
         try:
             return self._file(request)
         except StoreUnreachableError as error:
@@ -118,12 +120,10 @@ class OfferClient:
             self._unconfirmed_records.update((value, keys) for _, value, keys, _ in packed)
             raise
 
-    def _request(
-        self, record: Record, since: int, *, serial: bytes = b"", lease: int = _NONE, supersede: bytes = b""
-    ) -> Arguments:
+    def _request(self, record: Record, since: int, lease: int, serial: bytes, supersede: bytes = b"") -> Arguments:
         """Return the arguments of the script ``offer``."""
         age, value, keys, probes = pack_offer(record, self._clock())
-        numbers = _pack_numbers(min(since, MAX_ID), self.highest, age, self._ttl, lease) + serial
+        numbers = _pack_numbers(min(MAX_ID, since), self.highest, age, self._ttl, lease) + serial
         if supersede or probes != PROBES_ARE_KEYS:
             return self.mark, numbers, value, keys, probes, supersede
         return self.mark, numbers, value, keys

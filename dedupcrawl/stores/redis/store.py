@@ -123,7 +123,8 @@ class RedisStore(Store):
         return offer
 
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
-        return self._offer(self._offers.add(record, since, _valid_ids(supersede)))
+        reply = self._offers.add(record, since, _valid_ids(supersede) if supersede else ())
+        return Offer(reply) if type(reply) is int else self._offer(reply)
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         return [self._offer(reply) for reply in self._offers.add_many(records, 0)]

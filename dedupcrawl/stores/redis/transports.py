@@ -201,12 +201,12 @@ class PipelinedConnection:
     """
 
     def __init__(self, client: Redis, *, keep_connections: bool, functions: bool) -> None:
-        self._keeps = keep_connections
-        self._give_back = self._keep if keep_connections else client.connection_pool.release
         self._pool = client.connection_pool
         self._kept: list[Any] = []  # redis-py's connections have few types
+        self._give_back: Callable[[Any], None] = self._kept.append if keep_connections else self._pool.release
         self._has_functions = functions
-        self._is_direct = _can_exchange_directly(client.connection_pool)
+        self._is_direct = _can_exchange_directly(self._pool)
+        self._is_limited_by_kernel = self._is_direct and keep_connections
 
     def call(self, operation: Operation, rest: Sequence[Argument]) -> Any:
         """Call a script or its function."""
@@ -259,7 +259,10 @@ class PipelinedConnection:
 
     def _send(self, data: bytes, count: int) -> list[Any]:
         """Send requests, and return the replies; errors of the server are returned."""
-        connection = self._take()
+        try:
+            connection = self._kept.pop()
+        except IndexError:
+            connection = self._connect()
         exchange = _exchange_directly if self._is_direct else _exchange
         try:
             replies = exchange(connection, data, count)
@@ -274,20 +277,12 @@ class PipelinedConnection:
         self._give_back(connection)
         return replies
 
-    def _keep(self, connection: Any) -> None:
-        self._kept.append(connection)
-
-    def _take(self) -> Any:
-        if self._kept:
-            try:
-                return self._kept.pop()
-            except IndexError:
-                pass  # another thread was faster
+    def _connect(self) -> Any:
         try:
             connection: Any = self._pool.get_connection()
         except SERVER_ERRORS as error:
             raise NotConnectedError from error
-        if self._is_direct and self._keeps:
+        if self._is_limited_by_kernel:
             with suppress(OSError):  # of a connection that is broken already: the next call finds it
                 let_kernel_time_out(connection._sock)
         return connection
