@@ -44,7 +44,7 @@ def test_compiled_code_returns_a_number_or_the_first_bytes(
 ) -> None:
     ours, theirs = pair
     theirs.sendall(reply) if reply else theirs.shutdown(socket.SHUT_WR)
-    received = exchange(ours.fileno(), b"request")
+    received = exchange(ours, b"request")
     is_number = reply in NUMBERS
     assert received == (int(reply[1:]) if is_number else reply[:4096])
     assert theirs.recv(100) == b"request"
@@ -53,15 +53,15 @@ def test_compiled_code_returns_a_number_or_the_first_bytes(
 def test_compiled_code_raises_what_a_socket_raises(pair: tuple[socket.socket, socket.socket]) -> None:
     ours, theirs = pair
     with pytest.raises(BlockingIOError):  # no reply
-        exchange(ours.fileno(), b"request")
+        exchange(ours, b"request")
     with pytest.raises(BlockingIOError):  # nobody reads
-        exchange(ours.fileno(), bytes(10**7))
+        exchange(ours, bytes(10**7))
     theirs.close()
     with pytest.raises(ConnectionError):
-        exchange(ours.fileno(), b"request")
+        exchange(ours, b"request")
     ours.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
-        exchange(ours.fileno(), b"request")
+        exchange(ours, b"request")
 
 
 def test_a_long_request_arrives_whole(pair: tuple[socket.socket, socket.socket]) -> None:
@@ -76,7 +76,7 @@ def test_a_long_request_arrives_whole(pair: tuple[socket.socket, socket.socket])
 
     thread = threading.Thread(target=answer)
     thread.start()
-    assert exchange(ours.fileno(), request) == 7
+    assert exchange(ours, request) == 7
     thread.join()
     assert bytes(arrived) == request
 
@@ -89,7 +89,7 @@ def test_signals_are_handled_while_compiled_code_waits(pair: tuple[socket.socket
         before = signal.signal(signal.SIGALRM, handler)
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         try:
-            received: int | bytes = exchange(ours.fileno(), b"request")
+            received: int | bytes = exchange(ours, b"request")
             return received
         finally:
             signal.signal(signal.SIGALRM, before)
@@ -97,3 +97,19 @@ def test_signals_are_handled_while_compiled_code_waits(pair: tuple[socket.socket
     assert interrupted(lambda *_: theirs.sendall(b":7\r\n")) == 7
     with pytest.raises(KeyboardInterrupt):
         interrupted(signal.default_int_handler)
+
+
+def test_a_socket_that_another_thread_closes_is_not_read_again(pair: tuple[socket.socket, socket.socket]) -> None:
+    """Its number may be that of another file by then."""
+    ours, _ = pair
+
+    def closed(*_: object) -> None:
+        ours.close()
+
+    before = signal.signal(signal.SIGALRM, closed)
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    try:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            exchange(ours, b"request")
+    finally:
+        signal.signal(signal.SIGALRM, before)

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from socket import socket
 
 from dedupcrawl.stores.base import Record
 
@@ -46,8 +47,8 @@ class RecordPacker:
 def pack_request(count: int, head: bytes, rest: Sequence[str | bytes | int | float]) -> bytes:
     """Return the same as ``transports.request_by_reference``."""
 
-def exchange(socket: int, request: bytes) -> int | bytes:
-    """Send a request on a blocking socket (its descriptor), and return what comes first: a number, or bytes of a reply.
+def exchange(socket: socket, request: bytes) -> int | bytes:
+    """Send a request on a blocking socket, and return what comes first: a number, or bytes of a reply.
 
     An ``OSError`` is raised as by the methods of a socket: ``BlockingIOError`` at a time limit of the kernel.
     """

@@ -536,14 +536,15 @@ cdef char* _put_length(char* out, char mark, Py_ssize_t length) noexcept:
     return out + 2
 
 
-def exchange(int socket, bytes request not None):
+def exchange(socket, bytes request not None):
     cdef const char* data = PyBytes_AS_STRING(request)
     cdef Py_ssize_t left = PyBytes_GET_SIZE(request), count
     cdef char[RECEIVED] room
-    cdef int problem
+    cdef int problem, place
     while left > 0:
+        place = socket.fileno()  # another thread may close the socket, and open a file with its number
         with nogil:
-            count = send_some(socket, data, left)
+            count = send_some(place, data, left)
             problem = errno
         if count >= 0:
             data += count
@@ -551,8 +552,9 @@ def exchange(int socket, bytes request not None):
         else:
             _raise_unless_interrupted(problem)
     while True:
+        place = socket.fileno()
         with nogil:
-            count = receive_some(socket, room, RECEIVED)
+            count = receive_some(place, room, RECEIVED)
             problem = errno
         if count >= 0:
             return _received(room, count)

@@ -59,7 +59,7 @@ def _import_hiredis() -> Any:
 
 hiredis = _import_hiredis()  #: packs requests and parses replies; without it redis-py and Python do
 #: Does the same as the methods of a blocking socket, in less time; None where it is not compiled.
-_exchange_in_c: Callable[[int, bytes], int | bytes] | None = (
+_exchange_in_c: Callable[[sockets.socket, bytes], int | bytes] | None = (
     packing.exchange if packing is not None and packing.CAN_EXCHANGE else None
 )
 
@@ -356,7 +356,7 @@ def _exchange_directly(connection: Any, data: bytes, count: int) -> list[Any]:
 def _send_and_receive(socket: Any, data: bytes, count: int) -> int | bytes:
     """Send requests, and return the first bytes of the replies; a single reply that is a number needs no reader."""
     if count == 1 and _exchange_in_c is not None and type(socket) is sockets.socket and socket.gettimeout() is None:
-        return _exchange_in_c(socket.fileno(), data)
+        return _exchange_in_c(socket, data)
     socket.sendall(data)
     received: bytes = socket.recv(CHUNK)
     is_number = count == 1 and received[:1] == b":" and received[-2:] == b"\r\n"
