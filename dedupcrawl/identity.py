@@ -171,7 +171,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         counts += sketcher.sentences(said, is_brief and not is_about)
     sketch = sketcher.pack(
         names,
-        sketcher.values(text, with_ascii_digits(stated)),
+        sketcher.values(text, with_ascii_digits(stated) if stated else stated),
         _NO_SHORTS if is_about else sketcher.shorts(stated, lines),
         (-1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"), counts),
         state & (ALL_NAMES | IS_LONG) | IS_BRIEF * is_brief,
@@ -403,7 +403,7 @@ def _may_be_signed(text: bytes) -> bool:
     """Return whether a text has less than ``MAX_SIGNED`` characters, of three bytes on average at most."""
     if len(text) < MAX_SIGNED:
         return True
-    is_long = text.isascii() or len(text) >= 3 * MAX_SIGNED
+    is_long = len(text) >= 3 * MAX_SIGNED or text.isascii()
     return not is_long and len(text.translate(None, _CONTINUING)) < MAX_SIGNED
 
 
@@ -448,14 +448,11 @@ def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> Labe
 
 
 def _folded_name(name: str, *, fold_chinese: bool) -> str:
-    # Folding may lengthen a text.
-    return _fold(name[:MAX_NAME_CHARS], fold_chinese=fold_chinese)[:MAX_NAME_CHARS] if name else ""
-
-
-def _fold(text: str, *, fold_chinese: bool) -> str:
-    if text.isascii():
-        return text.lower()
-    return decode(simplify(pack(text)) & CODE) if fold_chinese else unicodedata.normalize("NFKC", text).casefold()
+    name = name[:MAX_NAME_CHARS]
+    if name.isascii():
+        return name.lower()
+    folded = decode(simplify(pack(name)) & CODE) if fold_chinese else unicodedata.normalize("NFKC", name).casefold()
+    return folded[:MAX_NAME_CHARS]  # folding may lengthen a text
 
 
 def _own_name(name: str) -> set[str]:

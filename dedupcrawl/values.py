@@ -273,6 +273,7 @@ def _hints() -> _Hints:
 _LINE, _PART = "\0", "\1"  #: separators of text; normalisation leaves them, and no parsed page has them
 _NO_VALUE = (b"", 0, False)
 _REACH = 40  #: bytes before a number in which words are looked for
+_PRICE_REACH = 8  #: a currency has at most three bytes, with a space after it, and another byte before it
 
 _HAN_START = "\u4e00".encode()[:2]  #: the first bytes of 一, 七, 三, 不, 与…: every Chinese text has some
 _ENCODING = ("utf-8", "surrogatepass")
@@ -377,6 +378,7 @@ def _find_values(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, b
     starts, stops = _number_places(text)
     values: dict[bytes, bool] = {}
     hints = _hints()
+    counted, counting, maybe_after, maybe_before, maybe_units = *hints[:2], hints.after, hints.before, hints.units
     done = count = 0
     last, end_of_text = len(_EDGE), len(text) - len(_EDGE)
     for start, stop, following in zip(starts, stops, [*starts[1:], end_of_text], strict=False):
@@ -388,14 +390,14 @@ def _find_values(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, b
             break
         before, after = text[start - 4 : start], text[stop : stop + 4]
         is_special = (
-            after in hints.after
-            or before in hints.before
-            or (after[1:3] if after[0] == _SPACE else after[:2]) in hints.units
+            after in maybe_after
+            or before in maybe_before
+            or (after[1:3] if after[0] == _SPACE else after[:2]) in maybe_units
             or before[2 if before[3] == _SPACE else 3] in _CURRENCY_LAST
             or stop - start > _SHORTEST_DATE
         )
         if is_special and start >= done:
-            if _is_counter(text, start, stop):
+            if (after in counted or before in counting) and _is_counter(text, start, stop):
                 last = stop
                 continue
             value, end, is_strong = _long_value(text, start, stop) if is_first else _NO_VALUE
@@ -403,9 +405,11 @@ def _find_values(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, b
             if value:
                 values[value[:MAX_VALUE_BYTES]] = is_strong
         if is_first and start >= done:
-            values.setdefault(text[start : min(stop, start + MAX_VALUE_BYTES)], False)
+            values.setdefault(text[start:stop][:MAX_VALUE_BYTES], False)
         if facts is not None:
-            facts.append(text[max(start - NEIGHBOURS, last) : min(stop + NEIGHBOURS, following)])
+            begin, end = start - NEIGHBOURS, stop + NEIGHBOURS
+            # "max" and "min" would take as long as the rest.
+            facts.append(text[begin if begin > last else last : end if end < following else following])  # noqa: FURB136
         last = stop
     return values
 
@@ -467,7 +471,7 @@ def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
     if measured:
         return text[start : measured.end()], measured.end(), True
     is_priced = before in hints.currencies or before[2 if before[3] == _SPACE else 3] in _CURRENCY_LAST
-    price = _is_price(text[max(0, start - _REACH) : start]) if is_priced else None
+    price = _is_price(text[max(0, start - _PRICE_REACH) : start]) if is_priced else None
     return (price[1] + text[start:stop], stop, True) if price else _NO_VALUE
 
 

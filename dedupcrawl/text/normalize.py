@@ -227,9 +227,9 @@ def _collapse_spaces(packed: Points) -> Points:
     if surplus.any():
         keep = np.ones(len(packed), bool)
         np.logical_not(surplus, out=keep[1:])
-        packed, space = packed[keep], space[keep]
-    start = int(space[0])
-    stop = max(start, len(space) - int(space[-1]))
+        packed = packed[keep]
+    start = int(packed[0] == SPACE)
+    stop = max(start, len(packed) - int(packed[-1] == SPACE))
     return packed[start:stop]
 
 

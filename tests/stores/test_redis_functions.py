@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import signal
+import socket
+import struct
+import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -222,3 +226,52 @@ def test_redis_py_reads_where_it_does_more_than_read(url: str, direct: bool) -> 
     if transports.hiredis is None:
         pytest.skip("hiredis is not installed")
     assert transports._can_exchange_directly(_client(read_address(url)).connection_pool) == direct
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's time limits are used on Linux only")
+def test_a_kept_connection_waits_in_the_kernel_as_long_as_it_may(own: Callable[..., Server]) -> None:
+    """``poll`` before each call would cost as much as the call, and a limit that is lost would stop a crawl."""
+    server = own()
+    assert server.process is not None
+    with opened(f"{server.url}?socket_timeout=0.5") as store:
+        file(store, "http://a", "a")
+        transport: Any = store._session.transport  # type: ignore[attr-defined]
+        kept = transport._kept[0]
+        if transports.hiredis is not None:
+            assert kept._sock.gettimeout() is None
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            begun = time.monotonic()
+            with pytest.raises(StoreUnreachableError, match=r"cannot be reached: .*timed out"):
+                store.offer(record("http://b", "b"))
+            assert 0.4 < time.monotonic() - begun < 20
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        assert file(store, "http://b", "b")
+        kept = transport._kept[0]
+        transport.release()
+        assert kept._sock.gettimeout() == 0.5  # as redis-py expects it
+
+
+@pytest.mark.parametrize("seconds", [None, 0.25, 3.0])
+def test_the_time_limit_of_the_kernel_is_that_of_the_socket(seconds: float | None) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(seconds)
+        transports.let_kernel_time_out(ours)
+        is_used = seconds is not None and sys.platform == "linux"
+        assert ours.gettimeout() == (None if is_used else seconds)
+        if is_used:
+            for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+                whole, micros = struct.unpack("@ll", ours.getsockopt(socket.SOL_SOCKET, option, 16))
+                assert whole + micros / 1e6 == pytest.approx(seconds, abs=0.02)  # the kernel rounds it up to its ticks
+
+
+def test_functions_find_the_keys_of_their_own_namespace(server: Server) -> None:
+    """A server keeps the names between calls, and is told the first only."""
+    with opened(server.url, "one") as one, opened(server.url, "one more") as other:
+        for n in range(4):
+            for store in (one, other):
+                assert store.add(record(f"http://a/{n}", f"story {n}")).id == n + 1
+        assert calls(server, lambda: other.add(record("http://b", "other"))) == {"fcall": 1}
+        assert [store.info().pages for store in (one, other)] == [4, 5]

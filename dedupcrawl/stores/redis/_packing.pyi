@@ -1,13 +1,15 @@
-"""Records, URLs and requests, packed in C; compiled from ``_packing.pyx``.
+"""Records, URLs and requests, packed and sent in C; compiled from ``_packing.pyx``.
 
 :mod:`~dedupcrawl.stores.redis.packed_records`, ``packed_urls`` and ``transports`` are its only users.
 """
 
 from collections.abc import Sequence
+from socket import socket
 
 from dedupcrawl.stores.base import Record
 
 VERSION: int
+CAN_EXCHANGE: bool  # whether ``exchange`` can be called on this system
 
 class UrlPacker:
     def __init__(self, *, starts: tuple[bytes, ...], words: tuple[bytes, ...], characters: bytes) -> None:
@@ -44,3 +46,9 @@ class RecordPacker:
 
 def pack_request(count: int, head: bytes, rest: Sequence[str | bytes | int | float]) -> bytes:
     """Return the same as ``transports.request_by_reference``."""
+
+def exchange(socket: socket, request: bytes) -> int | bytes:
+    """Send a request on a blocking socket, and return what comes first: a number, or bytes of a reply.
+
+    An ``OSError`` is raised as by the methods of a socket: ``BlockingIOError`` at a time limit of the kernel.
+    """

@@ -1,19 +1,42 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Records, URLs and requests, packed in C.
+"""Records, URLs and requests, packed and sent in C.
 
 :mod:`~dedupcrawl.stores.redis.packed_records`, ``packed_urls`` and ``transports`` are the reference, with the same results.
 """
 
+from cpython.buffer cimport PyBUF_READ
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.memoryview cimport PyMemoryView_FromMemory
+from libc.errno cimport EINTR, errno
 from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
+from os import strerror
 from zlib import crc32
 
 from dedupcrawl.stores.base import Record
 
-VERSION = 1
+cdef extern from *:
+    """
+    #ifdef __linux__
+    #include <sys/socket.h>
+    enum { LINUX = 1 };
+    #define send_some(fd, data, size) send(fd, data, size, MSG_NOSIGNAL)
+    #define receive_some(fd, room, size) recv(fd, room, size, 0)
+    #else
+    enum { LINUX = 0 };
+    #define send_some(fd, data, size) (-1)
+    #define receive_some(fd, room, size) (-1)
+    #endif
+    """
+    const bint LINUX
+    Py_ssize_t send_some(int fd, const char* data, size_t size) nogil
+    Py_ssize_t receive_some(int fd, char* room, size_t size) nogil
+
+VERSION = 2  # of what Python expects of this module
+CAN_EXCHANGE = bool(LINUX)
 
 cdef enum:
     END = 0  # symbols of packed_urls
@@ -37,6 +60,9 @@ cdef enum:
     ON_STACK = 2048
     MIN_BYTES = 10  # of a record
     HALF_RANGE = 1 << 23  # of the time seen
+    RECEIVED = 4096  # bytes of a reply that are received at once
+    MIN_NUMBER = 4  # bytes of a reply that is a number
+    MAX_NUMBER = 20  # of one that 64 bits hold in any case
     MAX_COMPARED = 200  # keys that are compared one by one, to find one that occurs twice
 
 cdef double MAX_SECONDS = 1e11
@@ -326,15 +352,22 @@ cdef class RecordPacker:
         cdef double age = now - <double> record.seen
         if type(keys) is not tuple or not -MAX_SECONDS < age < MAX_SECONDS or len(keys) > MAX_COMPARED:
             return None
-        cdef bytes value = self.pack_record(record), searched = KEYS
-        cdef bytes joined = _joined(keys, self.key_bytes, True)
+        cdef bytes joined = _joined(keys, self.key_bytes, True), searched = KEYS
         if probes is not None and probes != keys:
             searched = _joined(probes, self.key_bytes, False) if type(probes) is tuple else None
-        if value is None or joined is None or searched is None:
+        if joined is None or searched is None:
+            return None
+        cdef bytes value = self._record(record, joined)
+        if value is None:
             return None
         return <int64_t> rint(age * 1000), value, joined, searched
 
     def pack_record(self, record):
+        cdef bytes joined = _joined(record.keys, self.key_bytes, False)
+        return None if joined is None else self._record(record, joined)
+
+    cdef bytes _record(self, record, bytes joined):
+        """Return a record with these keys, packed; None if it does not fit."""
         cdef tuple keys = record.keys, sketches = record.sketches
         cdef bytes identity = record.identity, part
         cdef str cluster = record.cluster
@@ -343,8 +376,7 @@ cdef class RecordPacker:
         cdef int head = self.version << 5 | <int> min(count, SKETCHES)
         if PyBytes_GET_SIZE(identity) > self.identity_bytes or not -MAX_SECONDS < seen < MAX_SECONDS:
             return None
-        cdef bytes joined = _joined(keys, self.key_bytes, False)
-        if joined is None or max(count, len(keys)) > self.max_size:
+        if max(count, len(keys)) > self.max_size:
             return None
         cdef list parts = list(sketches)
         if identity:
@@ -375,7 +407,7 @@ cdef class RecordPacker:
         out = _put(out, url)
         cdef bytes packed = PyBytes_FromStringAndSize(<char*> begin, out - begin)
         _give_back(&room)
-        cdef uint32_t checksum = crc32(memoryview(packed)[PREFIX:], head)
+        cdef uint32_t checksum = _checksum(packed, head)
         out = <uint8_t*> PyBytes_AS_STRING(packed)
         out[0] = <uint8_t> head
         out[1], out[2] = <uint8_t> (checksum >> 24), <uint8_t> (checksum >> 16)
@@ -389,7 +421,7 @@ cdef class RecordPacker:
             return None
         cdef int head = at[0]
         cdef uint32_t checksum = <uint32_t> at[1] << 24 | at[2] << 16 | at[3] << 8 | at[4]
-        if crc32(memoryview(value)[PREFIX:], head) != checksum:
+        if _checksum(value, head) != checksum:
             return None
         cdef int64_t low = at[PREFIX] << 16 | at[PREFIX + 1] << 8 | at[PREFIX + 2]
         cdef Py_ssize_t count, size, sketches = head & SKETCHES, n
@@ -438,6 +470,12 @@ cdef bytes _text(part):
     if type(part) is not int:
         return str(part).encode()
     return <bytes> _NUMBERS[part] if 0 <= part < 256 else b"%d" % part
+
+
+cdef uint32_t _checksum(bytes packed, int head) except? 0:
+    """Return the checksum of a record: of what follows the prefix."""
+    cdef char* begin = PyBytes_AS_STRING(packed)
+    return crc32(PyMemoryView_FromMemory(begin + PREFIX, PyBytes_GET_SIZE(packed) - PREFIX, PyBUF_READ), head)
 
 
 cdef bytes _joined(tuple keys, Py_ssize_t key_bytes, bint distinct):
@@ -496,3 +534,47 @@ cdef char* _put_length(char* out, char mark, Py_ssize_t length) noexcept:
     out += 1 + NUMBER - n
     out[0], out[1] = 13, 10
     return out + 2
+
+
+def exchange(socket, bytes request not None):
+    cdef const char* data = PyBytes_AS_STRING(request)
+    cdef Py_ssize_t left = PyBytes_GET_SIZE(request), count
+    cdef char[RECEIVED] room
+    cdef int problem, place
+    while left > 0:
+        place = socket.fileno()  # another thread may close the socket, and open a file with its number
+        with nogil:
+            count = send_some(place, data, left)
+            problem = errno
+        if count >= 0:
+            data += count
+            left -= count
+        else:
+            _raise_unless_interrupted(problem)
+    while True:
+        place = socket.fileno()
+        with nogil:
+            count = receive_some(place, room, RECEIVED)
+            problem = errno
+        if count >= 0:
+            return _received(room, count)
+        _raise_unless_interrupted(problem)
+
+
+cdef int _raise_unless_interrupted(int problem) except -1:
+    if problem != EINTR:
+        raise OSError(problem, strerror(problem))
+    return PyErr_CheckSignals()
+
+
+cdef object _received(const char* reply, Py_ssize_t size):
+    """Return the number that a reply is, or its bytes."""
+    cdef int64_t number = 0
+    cdef Py_ssize_t at
+    if not MIN_NUMBER <= size <= MAX_NUMBER or reply[0] != b":" or reply[size - 2] != 13 or reply[size - 1] != 10:
+        return PyBytes_FromStringAndSize(reply, size)
+    for at in range(1, size - 2):
+        if not 48 <= reply[at] < 58:
+            return PyBytes_FromStringAndSize(reply, size)
+        number = 10 * number + reply[at] - 48
+    return number

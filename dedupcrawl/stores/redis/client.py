@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from contextlib import nullcontext
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -82,10 +83,10 @@ class RedisSession:
         """Whether the session belongs to the process from which this one was forked."""
         return self._process != os.getpid()
 
-    def call(self, operation: str, *arguments: Argument, repeat_flag: int | None = None) -> Any:
+    def call(self, operation: str, *arguments: Argument, again: str | None = None) -> Any:
         """Call an operation; call it again if the connection broke, as after a restart of the server.
 
-        ``repeat_flag`` is the index of the argument that is ``1`` in the second call; None: both are the same.
+        ``again`` is the operation of the second call; None: the same.
 
         Raises:
             NamespaceLostError: the namespace is not the one that was opened.
@@ -93,51 +94,40 @@ class RedisSession:
             StoreUnreachableError: there was no reply; the operation may have been executed.
             StoreError: the server refused, a value is damaged, or the session is closed or forked.
         """
-        return self._twice(self._call_once, operation, (arguments,), repeat_flag)
+        return self.call_with(operation, arguments, again)
 
-    def call_many(self, operation: str, requests: Sequence[Arguments], repeat_flag: int | None = None) -> list[Any]:
+    def call_with(self, operation: str, arguments: Arguments, again: str | None = None) -> Any:
+        """Do the same with the arguments in a tuple."""
+        return self._twice(self._call_once, operation, arguments, again)
+
+    def call_many(self, operation: str, requests: Sequence[Arguments], again: str | None = None) -> list[Any]:
         """Do the same as :meth:`call` for many requests in one round trip; return the results in order.
 
         Raises the error of the first request that fails; the others may have been executed.
         """
-        return self._twice(self._call_many_once, operation, requests, repeat_flag)
+        return self._twice(self._call_many_once, operation, requests, again)
 
-    def _twice(
-        self,
-        call: Callable[[str, Sequence[Arguments]], T],
-        operation: str,
-        requests: Sequence[Arguments],
-        repeat_flag: int | None,
-    ) -> T:
-        self.check()
-        if self._connections is None:
-            return self._once_or_twice(call, operation, requests, repeat_flag)
-        with self._connections:
-            return self._once_or_twice(call, operation, requests, repeat_flag)
-
-    @staticmethod
-    def _once_or_twice(
-        call: Callable[[str, Sequence[Arguments]], T],
-        operation: str,
-        requests: Sequence[Arguments],
-        repeat_flag: int | None,
-    ) -> T:
+    def _twice(self, call: Callable[[str, A], T], operation: str, request: A, again: str | None) -> T:
+        if self.ended or self._process != os.getpid():
+            self.check()
         try:
-            return call(operation, requests)
+            if self._connections is None:
+                return call(operation, request)
+            with self._connections:
+                return call(operation, request)
         except RequestNotSentError:
             raise
         except StoreUnreachableError as error:
             if not isinstance(error.__cause__, NoConnection):
                 raise
-        if repeat_flag is not None:
-            requests = [(*each[:repeat_flag], b"1", *each[repeat_flag + 1 :]) for each in requests]
         try:
-            return call(operation, requests)
+            with self._connections or nullcontext():
+                return call(again or operation, request)
         except RequestNotSentError as error:
             raise StoreUnreachableError(str(error)) from error  # the first request was sent
 
-    def _call_once(self, operation: str, requests: Sequence[Arguments]) -> Any:
-        return self._send(self.transport.call, operation, requests[0])
+    def _call_once(self, operation: str, arguments: Arguments) -> Any:
+        return self._send(self.transport.call, operation, arguments)
 
     def _call_many_once(self, operation: str, requests: Sequence[Arguments]) -> list[Any]:
         replies: list[Any] = [None] * len(requests)
@@ -145,7 +135,7 @@ class RedisSession:
         while pending:
             if operation not in self._loaded:
                 first = pending.pop(0)
-                replies[first] = self._call_once(operation, requests[first : first + 1])
+                replies[first] = self._call_once(operation, requests[first])
                 self._loaded.add(operation)
                 continue
             try:

@@ -8,6 +8,7 @@ microseconds, URL and sketches.
 from __future__ import annotations
 
 from itertools import chain, count
+from struct import Struct
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 
 MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers wait a few milliseconds at most
 MAX_ID = 2**48 - 1
-REPEAT_FLAG, VALUE = 7, 8  #: indices of arguments of the script ``offer``; the keys follow the value
+VALUE = 2  #: index of an argument of the script ``offer``; the keys follow it
 MANY = 25  #: records that one call files, so that other workers wait a few milliseconds at most
-REPEAT_MANY_FLAG = 4  #: index of an argument of the script ``offer_many``
 
+_pack_numbers = Struct(">5q").pack  #: since, highest id seen, age, time to live, lease; ``_NONE`` for the last two
+_NONE = -1
 PROBES_ARE_KEYS = b"="  #: in place of probes that equal the keys
 PackedOffer = tuple[int, bytes, bytes, bytes]  #: age of a record in milliseconds, its bytes, its keys, and its probes
 
@@ -43,7 +45,7 @@ class OfferClient:
 
     ``on_namespace_lost`` is called with the error and the mark of a namespace whose server has lost its data;
     it creates the namespace again and sets :attr:`mark`. ``lease`` and ``ttl`` are in milliseconds; ``ttl``
-    "" means that records never expire.
+    None means that records never expire.
     """
 
     def __init__(
@@ -52,14 +54,14 @@ class OfferClient:
         on_namespace_lost: Callable[[NamespaceLostError, bytes], None],
         clock: Callable[[], float],
         *,
-        lease: Argument,
-        ttl: Argument,
+        lease: int,
+        ttl: int | None,
     ) -> None:
         self._session = session
         self._on_namespace_lost = on_namespace_lost
         self._clock = clock
         self._lease = lease
-        self._ttl = ttl
+        self._ttl = _NONE if ttl is None else ttl
         self._lock = Lock()
         self._serials = count(1)
         self._unconfirmed_claims: set[bytes] = set()  # serial numbers of offers that got no reply
@@ -69,10 +71,11 @@ class OfferClient:
 
     def claim(self, record: Record, since: int) -> int | list[Any]:
         """File an open claim."""
-        self.withdraw_unconfirmed()
+        if self._unconfirmed_records or self._unconfirmed_claims:
+            self.withdraw_unconfirmed()
         serial = next(self._serials).to_bytes(6, "big")
         try:
-            return self._file(self._request(record, since, serial=serial, lease=self._lease))
+            return self._file(self._request(record, since, self._lease, serial))
         except StoreUnreachableError as error:
             if not isinstance(error, RequestNotSentError):
                 self._unconfirmed_claims.add(serial)
@@ -80,9 +83,10 @@ class OfferClient:
 
     def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
         """File a record as committed, and remove those that it supersedes."""
-        self.withdraw_unconfirmed()
+        if self._unconfirmed_records or self._unconfirmed_claims:
+            self.withdraw_unconfirmed()
         superseded = b"".join([id.to_bytes(6, "big") for id in supersede]) if supersede else b""
-        request = self._request(record, since, supersede=superseded)
+        request = self._request(record, since, _NONE, b"", superseded)
         try:
             return self._file(request)
         except StoreUnreachableError as error:
@@ -106,30 +110,30 @@ class OfferClient:
         return replies
 
     def _file_many(self, packed: Sequence[PackedOffer], since: int) -> list[int | list[Any]]:
-        head: Arguments = (self.mark, min(since, MAX_ID), self.highest, self._ttl, b"")
+        head = (self.mark, _pack_numbers(min(since, MAX_ID), self.highest, 0, self._ttl, _NONE))
         requests = [(*head, *_joined(some)) for some in chunked(packed, MANY)]
         try:
-            return [*chain.from_iterable(self._session.call_many("offer_many", requests, REPEAT_MANY_FLAG))]
+            return [*chain.from_iterable(self._session.call_many("offer_many", requests, "offer_many_again"))]
         except RequestNotSentError:
             raise
         except StoreError:  # of one request, or of all: the others may have been filed
             self._unconfirmed_records.update((value, keys) for _, value, keys, _ in packed)
             raise
 
-    def _request(
-        self, record: Record, since: int, *, serial: bytes = b"", lease: Argument = b"", supersede: bytes = b""
-    ) -> Arguments:
+    def _request(self, record: Record, since: int, lease: int, serial: bytes, supersede: bytes = b"") -> Arguments:
         """Return the arguments of the script ``offer``."""
         age, value, keys, probes = pack_offer(record, self._clock())
-        since = min(since, MAX_ID)
-        return self.mark, serial, since, self.highest, lease, self._ttl, age, b"", value, keys, probes, supersede
+        numbers = _pack_numbers(min(MAX_ID, since), self.highest, age, self._ttl, lease) + serial
+        if supersede or probes != PROBES_ARE_KEYS:
+            return self.mark, numbers, value, keys, probes, supersede
+        return self.mark, numbers, value, keys
 
     def _file(self, request: Arguments) -> int | list[Any]:
         try:
-            reply = self._session.call("offer", *request, repeat_flag=REPEAT_FLAG)
+            reply = self._session.call_with("offer", request, "offer_again")
         except NamespaceLostError as error:
             self._on_namespace_lost(error, cast("bytes", request[0]))
-            reply = self._session.call("offer", self.mark, *request[1:], repeat_flag=REPEAT_FLAG)
+            reply = self._session.call_with("offer", (self.mark, *request[1:]), "offer_again")
         if type(reply) is not int or reply > self.highest:
             self._note_id(_highest_id(reply))
         return reply  # type: ignore[no-any-return]

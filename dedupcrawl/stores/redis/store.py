@@ -71,7 +71,8 @@ class RedisStore(Store):
         self.secret = secret
         self._is_entered = False
         self._lease = round(lease * 1000)
-        self._ttl: Argument = "" if ttl is None else round(ttl * 1000)
+        ttl_ms = None if ttl is None else round(ttl * 1000)
+        self._ttl: Argument = "" if ttl_ms is None else ttl_ms
         self._clock = clock
         self._names = KeyNames(namespace)
         self._lock = RLock()
@@ -80,7 +81,7 @@ class RedisStore(Store):
         self._stats = b""
         self._session = RedisSession(address, self._names, server_clock)
         self._call = self._session.call
-        self._offers = OfferClient(self._session, self._on_namespace_lost, clock, lease=self._lease, ttl=self._ttl)
+        self._offers = OfferClient(self._session, self._on_namespace_lost, clock, lease=self._lease, ttl=ttl_ms)
         try:
             if reset:
                 pages = self._session.with_client(lambda client: remove_namespace(client, self.url, self._names))
@@ -122,7 +123,8 @@ class RedisStore(Store):
         return offer
 
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
-        return self._offer(self._offers.add(record, since, _valid_ids(supersede)))
+        reply = self._offers.add(record, since, _valid_ids(supersede) if supersede else ())
+        return Offer(reply) if type(reply) is int else self._offer(reply)
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         return [self._offer(reply) for reply in self._offers.add_many(records, 0)]
@@ -176,7 +178,7 @@ class RedisStore(Store):
         return sum(self._commit(chunk, []) for chunk in chunked(claims, MAX_IDS_PER_CALL))
 
     def _commit(self, claims: list[int], old: list[int]) -> int:
-        committed = self._call("commit", b"", len(claims), *claims, *old, repeat_flag=0)
+        committed = self._call("commit", len(claims), *claims, *old, again="commit_again")
         self._remove_own(committed)
         return len(committed)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket as sockets
+import struct
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,6 +58,10 @@ def _import_hiredis() -> Any:
 
 
 hiredis = _import_hiredis()  #: packs requests and parses replies; without it redis-py and Python do
+#: Does the same as the methods of a blocking socket, in less time; None where it is not compiled.
+_exchange_in_c: Callable[[sockets.socket, bytes], int | bytes] | None = (
+    packing.exchange if packing is not None and packing.CAN_EXCHANGE else None
+)
 
 
 class NotConnectedError(Exception):
@@ -70,18 +77,39 @@ class Operation:
     common: tuple[Argument, ...]
 
     @cached_property
-    def function_head(self) -> bytes:
-        """The beginning of a call of its function, packed."""
-        return pack_command(("FCALL", self.script.function, self.count, *self.common))
+    def function_head(self) -> Head:
+        """The beginning of a call of its function.
+
+        It names the first key only: a function derives the others, which takes a server less time than to read them. No
+        functions are called on a cluster, which has to know all keys.
+        """
+        return _head("FCALL", self.script.function, 1, self.common[0], *self.common[self.count :])
 
     @cached_property
-    def script_head(self) -> bytes:
-        """The beginning of a call of its script, packed."""
-        return pack_command(("EVALSHA", self.script.digest, self.count, *self.common))
+    def script_head(self) -> Head:
+        """The beginning of a call of its script."""
+        return _head("EVALSHA", self.script.digest, self.count, *self.common)
 
-    def request(self, head: bytes, rest: Sequence[Argument]) -> bytes:
+    @property
+    def text_head(self) -> Head:
+        """The beginning of a call of its script for a server that may not know it."""
+        return _head("EVAL", self.script.text, self.count, *self.common)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Head:
+    """The beginning of a call."""
+
+    count: int  #: of its parts
+    packed: bytes
+
+    def request(self, rest: Sequence[Argument]) -> bytes:
         """Return a whole call."""
-        return pack_request(3 + len(self.common) + len(rest), head, rest)
+        return pack_request(self.count + len(rest), self.packed, rest)
+
+
+def _head(*parts: Argument) -> Head:
+    return Head(len(parts), pack_command(parts))
 
 
 class ClusterTransport:
@@ -173,28 +201,28 @@ class PipelinedConnection:
     """
 
     def __init__(self, client: Redis, *, keep_connections: bool, functions: bool) -> None:
-        self._give_back = self._keep if keep_connections else client.connection_pool.release
         self._pool = client.connection_pool
         self._kept: list[Any] = []  # redis-py's connections have few types
+        self._give_back: Callable[[Any], None] = self._kept.append if keep_connections else self._pool.release
         self._has_functions = functions
-        self._is_direct = _can_exchange_directly(client.connection_pool)
+        self._is_direct = _can_exchange_directly(self._pool)
+        self._is_limited_by_kernel = self._is_direct and keep_connections
 
     def call(self, operation: Operation, rest: Sequence[Argument]) -> Any:
         """Call a script or its function."""
         for _ in range(2):  # the library may have to be loaded first
             if not (self._has_functions and operation.script.function):
                 break
-            reply = self._send(operation.request(operation.function_head, rest), 1)[0]
+            reply = self._send(operation.function_head.request(rest), 1)[0]
             if not isinstance(reply, ResponseError):
                 return reply
             if not was_refused(reply):
                 raise reply
             if not self._is_worth_repeating(reply):
                 break
-        reply = self._send(operation.request(operation.script_head, rest), 1)[0]
+        reply = self._send(operation.script_head.request(rest), 1)[0]
         if isinstance(reply, NoScriptError):
-            script = pack_command(("EVAL", operation.script.text, operation.count, *operation.common))
-            reply = self._send(operation.request(script, rest), 1)[0]
+            reply = self._send(operation.text_head.request(rest), 1)[0]
         if isinstance(reply, ResponseError):
             raise reply
         return reply
@@ -205,19 +233,19 @@ class PipelinedConnection:
         Calls of its function that the server refused are repeated in one more round trip.
         """
         if not (self._has_functions and operation.script.function):
-            return self._run_many(operation, operation.script_head, rests)
-        replies = self._run_many(operation, operation.function_head, rests)
+            return self._run_many(operation.script_head, rests)
+        replies = self._run_many(operation.function_head, rests)
         refused = [n for n, reply in enumerate(replies) if isinstance(reply, ResponseError) and was_refused(reply)]
         if refused:
             again = [rests[n] for n in refused]
             is_known = self._is_worth_repeating(replies[refused[0]])
-            repeated = self._run_many(operation, operation.function_head if is_known else operation.script_head, again)
+            repeated = self._run_many(operation.function_head if is_known else operation.script_head, again)
             for n, reply in zip(refused, repeated, strict=True):
                 replies[n] = reply
         return replies
 
-    def _run_many(self, operation: Operation, head: bytes, rests: Sequence[Sequence[Argument]]) -> list[Any]:
-        return self._send(b"".join([operation.request(head, rest) for rest in rests]), len(rests))
+    def _run_many(self, head: Head, rests: Sequence[Sequence[Argument]]) -> list[Any]:
+        return self._send(b"".join([head.request(rest) for rest in rests]), len(rests))
 
     def _is_worth_repeating(self, error: ResponseError) -> bool:
         """Whether the server has the library now. It is loaded if only that was missing."""
@@ -231,7 +259,10 @@ class PipelinedConnection:
 
     def _send(self, data: bytes, count: int) -> list[Any]:
         """Send requests, and return the replies; errors of the server are returned."""
-        connection = self._take()
+        try:
+            connection = self._kept.pop()
+        except IndexError:
+            connection = self._connect()
         exchange = _exchange_directly if self._is_direct else _exchange
         try:
             replies = exchange(connection, data, count)
@@ -246,27 +277,26 @@ class PipelinedConnection:
         self._give_back(connection)
         return replies
 
-    def _keep(self, connection: Any) -> None:
-        self._kept.append(connection)
-
-    def _take(self) -> Any:
-        if self._kept:
-            try:
-                return self._kept.pop()
-            except IndexError:
-                pass  # another thread was faster
+    def _connect(self) -> Any:
         try:
-            return self._pool.get_connection()
+            connection: Any = self._pool.get_connection()
         except SERVER_ERRORS as error:
             raise NotConnectedError from error
+        if self._is_limited_by_kernel:
+            with suppress(OSError):  # of a connection that is broken already: the next call finds it
+                let_kernel_time_out(connection._sock)
+        return connection
 
     def release(self) -> None:
-        """Give all kept connections back to the pool."""
+        """Give all kept connections back to the pool, as redis-py expects them."""
         while self._kept:
             try:
-                self._pool.release(self._kept.pop())
+                connection = self._kept.pop()
             except IndexError:
                 return
+            with suppress(OSError, AttributeError):  # it may have no socket any more
+                connection._sock.settimeout(connection.socket_timeout)
+            self._pool.release(connection)
 
 
 def _text(key: Argument) -> str:
@@ -313,15 +343,38 @@ def _exchange_directly(connection: Any, data: bytes, count: int) -> list[Any]:
     if socket is None:
         return _exchange(connection, data, count)
     try:
-        socket.sendall(data)
-        received = socket.recv(CHUNK)
-        if count == 1 and received[:1] == b":" and received[-2:] == b"\r\n":  # a number: no reader is needed
-            return [int(received[1:-2])]
-        return read_replies(socket, received, count)
+        received = _send_and_receive(socket, data, count)
+        return [received] if type(received) is int else read_replies(socket, cast("bytes", received), count)
+    except BlockingIOError as error:  # the time limit of the kernel
+        raise NoReply("Timeout of the socket: timed out") from error
     except TimeoutError as error:
         raise NoReply(f"Timeout of the socket: {error}") from error
     except OSError as error:
         raise NoConnection(f"Error of the socket: {error}") from error
+
+
+def _send_and_receive(socket: Any, data: bytes, count: int) -> int | bytes:
+    """Send requests, and return the first bytes of the replies; a single reply that is a number needs no reader."""
+    if count == 1 and _exchange_in_c is not None and type(socket) is sockets.socket and socket.gettimeout() is None:
+        return _exchange_in_c(socket, data)
+    socket.sendall(data)
+    received: bytes = socket.recv(CHUNK)
+    is_number = count == 1 and received[:1] == b":" and received[-2:] == b"\r\n"
+    return int(received[1:-2]) if is_number else received
+
+
+def let_kernel_time_out(socket: Any) -> None:
+    """Leave the time limit of a socket to the kernel of Linux, which saves two calls of ``poll`` for each request.
+
+    A call that takes too long raises ``BlockingIOError`` then. A TLS socket stays as it is: the limit of the kernel
+    would end a read of OpenSSL halfway.
+    """
+    if type(socket) is not sockets.socket or not (seconds := socket.gettimeout()) or sys.platform != "linux":
+        return
+    limit = struct.pack("@ll", int(seconds), max(1, int(seconds % 1 * 1e6)))
+    for option in (sockets.SO_RCVTIMEO, sockets.SO_SNDTIMEO):
+        socket.setsockopt(sockets.SOL_SOCKET, option, limit)
+    socket.settimeout(None)
 
 
 def new_reader() -> Any:

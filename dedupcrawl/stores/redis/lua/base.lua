@@ -6,7 +6,8 @@
 -- of a script anew at each call, which takes longer than most operations: hence a script has only the parts it needs.
 -- All functions are in one table, since a function that captures many locals is slow to build.
 --
--- KEYS  meta, records, buckets, claims, owners, hot: hashes of one namespace
+-- KEYS  meta, records, buckets, claims, owners, hot: hashes of one namespace. The key of a function is the first of them:
+--       a server takes as long to read the others as to read a field.
 -- ARGV  operation, token of the store object, now ("": the server's clock), layout, then the operation's arguments
 --
 -- Arguments that hold several keys or ids are packed, 6 bytes each. Numbers have 6 bytes, big-endian; times are in
@@ -30,15 +31,22 @@ local M = {
   LAST = 281474976710655, -- highest id: 2^48 - 1
   PARTITION = 40, -- mean number of buckets in a small hash of the compact layout
   LONG = 60, -- longer buckets (bytes) are in no small hash: the server would convert it to a hash table
+  -- Tables that are used again in a library, since the server takes as long to make and free a table as to read a field.
+  flat = {}, -- keys and values of a command; what stands behind them is left from other calls
+  formats = {}, -- number of keys -> format that cuts them
 }
 local KEYS, ARGV -- of the current call
 
 -- Sets everything that belongs to one call: the table survives it in a library.
 function M.begin(keys, arguments)
   KEYS, ARGV = keys, arguments
-  M.meta, M.records, M.buckets, M.claims, M.owners, M.hot = keys[1], keys[2], keys[3], keys[4], keys[5], keys[6]
+  if keys[1] ~= M.meta then
+    local name = keys[1]:sub(1, -5) -- without "meta"
+    M.meta, M.records, M.buckets, M.claims = keys[1], name .. 'records', name .. 'buckets', name .. 'claims'
+    M.owners, M.hot = name .. 'owners', name .. 'hot'
+  end
   M.me, M.now, M.compact = ARGV[2], tonumber(ARGV[3]), ARGV[4] == 'compact'
-  M.renewed, M.partitions, M.level = {}, false, false
+  M.renewed, M.partitions, M.level, M.is_again = false, false, false, false
   if not M.now then
     local time = redis.call('TIME')
     M.now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -11,7 +11,9 @@ end
 function M.cut(packed)
   local count = #packed / 6
   if count <= 100 then
-    local keys = {struct.unpack(string.rep('c6', count), packed)}
+    local format = M.formats[count] or string.rep('c6', count)
+    M.formats[count] = format
+    local keys = {struct.unpack(format, packed)}
     keys[count + 1] = nil -- the place behind the last key
     return keys
   end

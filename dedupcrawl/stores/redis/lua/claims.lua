@@ -17,21 +17,21 @@ function M.scraped()
   return 1
 end
 
--- "1" in a second call, number of claims, their ids, ids that they supersede: returns the committed ids
+-- number of claims, their ids, ids that they supersede: returns the committed ids
 --
 -- An own claim whose record has no mark is not committed: the server has evicted the record.
 function M.commit()
-  local again, count = ARGV[5] == '1', tonumber(ARGV[6])
-  local ids = M.numbers(7, count)
+  local count = tonumber(ARGV[5])
+  local ids = M.numbers(6, count)
   local own, there = M.held_by_me(ids), {}
-  if again then -- only its owner commits a claim: the first call has committed it, and its reply was lost
+  if M.is_again then -- only its owner commits a claim: the first call has committed it, and its reply was lost
     for _, id in ipairs(ids) do
       local value, mark = M.marked_record(id)
       if value and not mark and not M.claim(id) then there[#there + 1] = id end
     end
   end
   local superseded
-  if #own + #there > 0 and #ARGV > 6 + count then superseded = M.plan(M.numbers(7 + count, #ARGV - 6 - count)) end
+  if #own + #there > 0 and #ARGV > 5 + count then superseded = M.plan(M.numbers(6 + count, #ARGV - 5 - count)) end
   local committed = {}
   for _, id in ipairs(own) do
     if redis.call('HDEL', M.records, M.mark_of(id)) == 1 then
@@ -47,6 +47,12 @@ function M.commit()
     M.remove(superseded)
   end
   return there
+end
+
+-- Does the same in a second call.
+function M.commit_again()
+  M.is_again = true
+  return M.commit()
 end
 
 -- ids: withdraws own claims, returns their ids

@@ -7,24 +7,24 @@ function M.unpack_ids(packed)
 end
 
 -- Whether this record was filed by the first call of the same offer.
-function M.is_this(hit)
-  if ARGV[9] == '' then return not hit.claim and hit.value:sub(7) == ARGV[13] end
-  return hit.claim and hit.claim.owner == M.me and hit.claim.serial == ARGV[6]
+function M.is_this(hit, record)
+  if not M.lease then return not hit.claim and hit.value:sub(7) == record end
+  return hit.claim and hit.claim.owner == M.me and hit.claim.serial == M.serial
 end
 
 -- Returns the answer to an offer that files nothing; or nil, and whether the tables have changed.
-function M.existing(buckets, probes, own)
-  local older = M.oldest(ARGV[10])
-  if ARGV[12] == '1' then
+function M.existing(buckets, probes, own, record)
+  local older = M.ttl and M.now - M.ttl or 0
+  if M.is_again then
     for _, hit in ipairs((M.search(own, 0, 0))) do
-      if M.is_this(hit) then return hit.id end
+      if M.is_this(hit, record) then return hit.id end
     end
   end
-  local found, dead = M.search(buckets, tonumber(ARGV[7]), older)
-  if #found == 0 then M.plan(M.unpack_ids(ARGV[16])) end -- fails on damage before anything is changed
+  local found, dead = M.search(buckets, M.since, older)
+  if #found == 0 and M.superseded then M.plan(M.unpack_ids(M.superseded)) end -- fails on damage before anything is changed
   for n = #dead, M.BUCKET_CAP + 1, -1 do dead[n] = nil end -- the next offer removes the others: this call stays short
   if #dead > 0 then M.remove_dead(dead, probes) end
   if #found > 0 then return M.answer(found) end
-  local expired = ARGV[10] ~= '' and M.expire(older) or 0
+  local expired = M.ttl and M.expire(older) or 0
   return nil, #dead + expired > 0
 end

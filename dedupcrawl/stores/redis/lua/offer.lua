@@ -1,5 +1,16 @@
 -- Files records. existing.lua has what is needed only if there are records under the lookup keys.
 
+-- Reads the numbers of a call: since, highest id that the worker has seen, age, time to live and lease (-1: none), 8
+-- bytes each; with a lease, the serial number of the offer follows. The highest id is sent because a server that lost its
+-- latest writes would give some ids again. Returns the age.
+function M.begin_offer(numbers, superseded)
+  local since, highest, age, ttl, lease = struct.unpack('>i8i8i8i8i8', numbers)
+  M.since, M.highest, M.superseded = since, highest, superseded
+  M.ttl, M.lease = ttl >= 0 and ttl, lease >= 0 and lease
+  M.serial = M.lease and numbers:sub(41)
+  return age
+end
+
 -- Reads the highest id and the total of keys.
 function M.read_counts()
   local there = redis.call('HMGET', M.meta, 'mark', 'last', 'keys')
@@ -16,7 +27,7 @@ end
 -- whether any of them exists.
 function M.check_before_writes(id, keys, before, is_known)
   if id > M.LAST then M.damaged('meta', 'last') end
-  if ARGV[9] ~= '' then redis.call('HLEN', M.claims) end
+  if M.lease then redis.call('HLEN', M.claims) end
   for n = 1, is_known and #keys or 0 do
     if before[n] and #before[n] >= 6 * M.BUCKET_CAP then
       M.whole(redis.call('HGET', M.hot, keys[n]) or 0, 0, 'hot', M.hex(keys[n]))
@@ -49,31 +60,31 @@ end
 -- Does the same if none of the buckets exists, as for most pages, in less time.
 function M.file_new(id, keys)
   if M.compact or #keys == 0 or #keys > 500 then return M.file(id, keys, {}) end
-  local packed, flat = M.pack(id), {}
-  for n = 1, #keys do flat[2 * n - 1], flat[2 * n] = keys[n], packed end
-  redis.call('HSET', M.buckets, unpack(flat))
+  local packed, flat, count = M.pack(id), M.flat, #keys
+  for n = 1, count do flat[2 * n - 1], flat[2 * n] = keys[n], packed end
+  redis.call('HSET', M.buckets, unpack(flat, 1, 2 * count))
 end
 
--- Files a record, or returns the records found; the arguments are those of "offer". Of many records, the counts are written
--- once: after the last one, or before a removal changes them.
-function M.offer_one(is_one_of_many)
-  local before, keys, any = M.fetch(ARGV[14])
+-- Files a record, or returns the records found. Of many records, the counts are written once: after the last one, or before
+-- a removal changes them.
+function M.offer_one(age, record, packed, packed_probes, is_one_of_many)
+  local before, keys, any = M.fetch(packed)
   local looked, probes, is_known = before, keys, any
-  if ARGV[15] ~= '=' then looked, probes, any = M.fetch(ARGV[15]) end
-  if any or ARGV[10] ~= '' or ARGV[12] == '1' or ARGV[16] ~= '' then
+  if packed_probes ~= '=' then looked, probes, any = M.fetch(packed_probes) end
+  if any or M.ttl or M.is_again or M.superseded then
     if M.has_new_counts then M.write_counts() end
-    local answer, changed = M.existing(looked, probes, before)
+    local answer, changed = M.existing(looked, probes, before, record)
     if changed or is_one_of_many then M.read_counts() end
     if answer then return answer, false end
-    if changed then before, keys, is_known = M.fetch(ARGV[14]) end
+    if changed then before, keys, is_known = M.fetch(packed) end
   end
-  local id = math.max(M.last, tonumber(ARGV[8])) + 1
+  local id = math.max(M.last, M.highest) + 1
   M.check_before_writes(id, keys, before, is_known)
-  local value = M.pack(math.max(0, M.now - tonumber(ARGV[11]))) .. ARGV[13]
-  if ARGV[9] == '' then
-    redis.call('HSET', M.records, id, value)
-  else
+  local value = M.pack(math.max(0, M.now - age)) .. record
+  if M.lease then
     redis.call('HSET', M.records, id, value, M.mark_of(id), '')
+  else
+    redis.call('HSET', M.records, id, value)
   end
   M.last, M.entries, M.has_new_counts = id, M.entries + #keys, true
   if not is_one_of_many then M.write_counts() end
@@ -81,35 +92,39 @@ function M.offer_one(is_one_of_many)
   return id, true
 end
 
--- mark, serial number, since, highest id that the worker has seen, lease ("": commit at once), time to live, age,
--- "1" in a second call, encoded record, keys, probes ("=": the keys), ids that it supersedes
+-- mark, numbers, encoded record, keys; then, unless the probes are the keys and nothing is superseded: probes ("=": the keys),
+-- ids that it supersedes
 --
--- Returns the id under which the record was filed, or the records found. The highest id is sent because a server that
--- lost its latest writes would give some ids again.
+-- Returns the id under which the record was filed, or the records found.
 function M.offer()
+  local superseded = ARGV[10] or ''
+  local age = M.begin_offer(ARGV[6], superseded ~= '' and superseded)
   M.read_counts()
-  local answer, is_filed = M.offer_one(false)
+  local answer, is_filed = M.offer_one(age, ARGV[7], ARGV[8], ARGV[9] or '=', false)
   if not is_filed then return answer end
-  if ARGV[9] ~= '' then
-    redis.call('HSET', M.claims, answer, M.me .. ARGV[6] .. '\1' .. M.pack(M.now + tonumber(ARGV[9])))
-  end
+  if M.lease then redis.call('HSET', M.claims, answer, M.me .. M.serial .. '\1' .. M.pack(M.now + M.lease)) end
   if M.compact then M.split_partitions(M.entries) end
-  if ARGV[16] ~= '' then M.remove(M.plan(M.unpack_ids(ARGV[16]))) end
+  if M.superseded then M.remove(M.plan(M.unpack_ids(M.superseded))) end
   return answer
 end
 
--- mark, since, highest id, time to live, "1" in a second call; then age, encoded record, keys and probes of each record
+-- Does the same in a second call, whose first one may have filed the record.
+function M.offer_again()
+  M.is_again = true
+  return M.offer()
+end
+
+-- mark, numbers (without age and lease); then age, encoded record, keys and probes of each record
 --
 -- Does the same with many records, which are committed at once, one after the other. If one of them fails, those before
 -- it have been filed.
 function M.offer_many()
-  local given, answers = ARGV, {}
-  ARGV = {given[1], given[2], given[3], given[4], given[5], '', given[6], given[7], '', given[8], '', given[9], '', '', '', ''}
+  local answers = {}
+  M.begin_offer(ARGV[6], false)
   M.read_counts()
   local sound, problem = pcall(function()
-    for at = 10, #given, 4 do
-      ARGV[11], ARGV[13], ARGV[14], ARGV[15] = given[at], given[at + 1], given[at + 2], given[at + 3]
-      local answer, is_filed = M.offer_one(true)
+    for at = 7, #ARGV, 4 do
+      local answer, is_filed = M.offer_one(tonumber(ARGV[at]), ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], true)
       if is_filed and M.compact then M.split_partitions(M.entries) end
       answers[#answers + 1] = answer
     end
@@ -117,4 +132,10 @@ function M.offer_many()
   if M.has_new_counts then M.write_counts() end
   if not sound then error(problem, 0) end
   return answers
+end
+
+-- Does the same in a second call.
+function M.offer_many_again()
+  M.is_again = true
+  return M.offer_many()
 end

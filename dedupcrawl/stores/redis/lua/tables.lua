@@ -27,6 +27,7 @@ end
 -- A worker that asks is alive: its own claims are held, even if it was too late to renew them.
 function M.is_held(held)
   if M.now < held.till or held.owner == M.me then return true end
+  M.renewed = M.renewed or {}
   if M.renewed[held.owner] == nil then
     local known = M.owner(held.owner)
     M.renewed[held.owner] = known and known.till or 0
