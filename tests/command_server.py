@@ -2,7 +2,8 @@
 
 Loading them takes longer than most examples of the documentation. Run as a program, this module is the
 preloaded process. :func:`ready` starts it, and yields a folder with two commands that send it their arguments,
-current folder, environment and open files.
+current folder, environment and open files. A command passes SIGINT and SIGTERM on to its fork; when the command is
+killed, so is the fork.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
@@ -37,13 +39,18 @@ ON_DEMAND = (
     "typer.rich_utils",
 )
 _SIZE = 8  #: bytes of the length of a request
+_PROCESS_SIZE = 4  #: bytes of the id of a fork
 _COMMAND = """#!{python} -ISs
-import json, os, socket, sys
+import json, os, signal, socket, sys
 asked = json.dumps([{name!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
 with socket.socket(socket.AF_UNIX) as line:
     line.connect({address!r})
     socket.send_fds(line, [len(asked).to_bytes({size}, "big")], [0, 1, 2])
     line.sendall(asked)
+    fork = int.from_bytes(line.recv({process_size}, socket.MSG_WAITALL), "big")
+    if fork:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, lambda number, _: os.kill(fork, number))
     status = line.recv(1)
 sys.exit(status[0] if status else 70)
 """
@@ -55,7 +62,8 @@ def ready(folder: Path) -> Iterator[Path]:
     address = folder / "s"
     for name in COMMANDS:
         command = folder / name
-        command.write_text(_COMMAND.format(python=sys.executable, name=name, address=str(address), size=_SIZE), "utf-8")
+        values = {"python": sys.executable, "name": name, "address": str(address)}
+        command.write_text(_COMMAND.format(**values, size=_SIZE, process_size=_PROCESS_SIZE), "utf-8")
         command.chmod(0o755)
     root = Path(__file__).resolve().parents[1]
     start = [sys.executable, "-m", __name__, str(address)]
@@ -108,23 +116,41 @@ def _serve(line: socket.socket) -> None:
     status = 70
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        size, files, _, _ = socket.recv_fds(line, _SIZE, 3)
-        with line.makefile("rb") as asked:
-            name, arguments, folder, environment = json.loads(asked.read(int.from_bytes(size, "big")))
-        for number, file in enumerate(files):
-            os.dup2(file, number)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # until the end
-        sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(environment)
-        sys.argv = [name, *arguments]
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        name = _become(line)
+        line.sendall(os.getpid().to_bytes(_PROCESS_SIZE, "big"))
+        threading.Thread(target=_end_with, args=(line,), daemon=True).start()
         status = _run(name)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         line.sendall(bytes([status & 255]))
         os._exit(0)
+
+
+def _become(line: socket.socket) -> str:
+    """Take over what the command has sent; return its name."""
+    size, files, _, _ = socket.recv_fds(line, _SIZE, 3)
+    with line.makefile("rb") as asked:
+        name, arguments, folder, environment = json.loads(asked.read(int.from_bytes(size, "big")))
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # until the end
+    sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    found = environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [each for each in found if each and each not in sys.path]
+    sys.argv = [name, *arguments]
+    return str(name)
+
+
+def _end_with(line: socket.socket) -> None:
+    """Wait until the command has been killed, then kill this process."""
+    line.recv(1)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _run(name: str) -> int:
