@@ -7,12 +7,15 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.worker_server import FOLDER_OF_COMMANDS
+
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 WAIT = 300  #: timeout in seconds
 #: Writes the id of its process, then waits, before Scrapy handles signals.
@@ -39,8 +42,7 @@ def started(folder: Path, commands: Path) -> tuple[subprocess.Popen[bytes], int]
     return command, int((folder / "process").read_text())
 
 
-def wait_until(holds: object) -> bool:
-    assert callable(holds)
+def wait_until(holds: Callable[[], bool]) -> bool:
     until = time.monotonic() + WAIT
     while not holds():
         if time.monotonic() > until:
@@ -65,3 +67,10 @@ def test_a_signal_to_the_command_reaches_its_fork(
     command.send_signal(number)
     assert command.wait(WAIT) == status
     assert wait_until(lambda: is_over(process))
+
+
+def test_workers_of_xdist_are_forks_and_share_the_commands(commands: Path) -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("all tests run in one process")
+    assert b"tests.worker_server" in Path(f"/proc/{os.getppid()}/cmdline").read_bytes()
+    assert os.environ[FOLDER_OF_COMMANDS] == str(commands)
