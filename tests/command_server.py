@@ -1,27 +1,17 @@
-"""The commands ``dedupcrawl`` and ``scrapy``, loaded once: each call is a fork of a preloaded process.
+"""The commands ``dedupcrawl`` and ``scrapy``, loaded once: each call is a fork of this process.
 
-Loading them takes longer than most examples of the documentation. Run as a program, this module is the
-preloaded process. :func:`ready` starts it, and yields a folder with two commands that send it their arguments,
-current folder, environment and open files.
+Loading them takes longer than most examples of the documentation.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import socket
-import subprocess
 import sys
 import traceback
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.forked_commands import serve
 
 COMMANDS = ("dedupcrawl", "scrapy")
 SPARK = "dedupcrawl.batch.spark"  #: its commands start a Java, and import more
@@ -36,55 +26,9 @@ ON_DEMAND = (
     "scipy.optimize",
     "typer.rich_utils",
 )
-_SIZE = 8  #: bytes of the length of a request
-_COMMAND = """#!{python} -ISs
-import json, os, socket, sys
-asked = json.dumps([{name!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
-with socket.socket(socket.AF_UNIX) as line:
-    line.connect({address!r})
-    socket.send_fds(line, [len(asked).to_bytes({size}, "big")], [0, 1, 2])
-    line.sendall(asked)
-    status = line.recv(1)
-sys.exit(status[0] if status else 70)
-"""
 
 
-@contextmanager
-def ready(folder: Path) -> Iterator[Path]:
-    """Yield a folder for the PATH; ``folder`` is empty, and its path is short enough for a socket."""
-    address = folder / "s"
-    for name in COMMANDS:
-        command = folder / name
-        command.write_text(_COMMAND.format(python=sys.executable, name=name, address=str(address), size=_SIZE), "utf-8")
-        command.chmod(0o755)
-    root = Path(__file__).resolve().parents[1]
-    start = [sys.executable, "-m", __name__, str(address)]
-    with subprocess.Popen(start, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
-            yield folder
-        finally:
-            process.terminate()
-
-
-def main(address: str) -> None:
-    """Load the commands, then serve requests until the process is terminated."""
-    _load()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks send their exit codes themselves
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(address)
-        door.listen()
-        print("ready", flush=True)
-        while True:
-            line, _ = door.accept()
-            if not os.fork():
-                door.close()
-                _serve(line)
-            line.close()
-
-
-def _load() -> None:
+def load() -> None:
     """Import what the commands import, also what they import when they need it."""
     import jieba
     import scrapy.cmdline  # noqa: F401
@@ -103,31 +47,8 @@ def _load() -> None:
     assert "twisted.internet.reactor" not in sys.modules  # each crawl chooses its own
 
 
-def _serve(line: socket.socket) -> None:
-    """Run the command in this process; does not return."""
-    status = 70
-    try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        size, files, _, _ = socket.recv_fds(line, _SIZE, 3)
-        with line.makefile("rb") as asked:
-            name, arguments, folder, environment = json.loads(asked.read(int.from_bytes(size, "big")))
-        for number, file in enumerate(files):
-            os.dup2(file, number)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # until the end
-        sys.stderr = open(2, "w", 1, encoding="utf-8", closefd=False)  # noqa: SIM115
-        os.chdir(folder)
-        os.environ.clear()
-        os.environ.update(environment)
-        sys.argv = [name, *arguments]
-        status = _run(name)
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        line.sendall(bytes([status & 255]))
-        os._exit(0)
-
-
-def _run(name: str) -> int:
+def run(name: str) -> int:
+    """Run a command; return its exit status."""
     import scrapy.cmdline
 
     import dedupcrawl.cli
@@ -143,4 +64,5 @@ def _run(name: str) -> int:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    load()
+    serve(Path(sys.argv[1]), run)

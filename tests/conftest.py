@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from tests import forking
-from tests.command_server import ready
+from tests import command_server, forked_commands, forking, worker_server
+from tests.worker_server import FOLDER_OF_COMMANDS, PYTHON
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
     from xdist.remote import Producer
 
@@ -44,13 +44,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Shares 
     return Shares(config, log)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Let one worker of pytest-xdist compile all tests on a clean machine; the others load what it wrote."""
-    if not hasattr(session.config, "workerinput"):
-        return (yield)
-    with FileLock(Path(__file__).with_name("__pycache__") / "collecting.lock"):
-        return (yield)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the workers of pytest-xdist be forks of a process that has collected all tests."""
+    workers = config.getoption("tx", None)
+    if not workers or config.option.collectonly or hasattr(config, "workerinput"):
+        return
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="workers-")))
+    arguments = map(str, config.invocation_params.args)
+    stack.enter_context(forked_commands.commands(folder, (PYTHON,), worker_server.__name__, *arguments))
+    config.option.tx = [f"popen//python={folder / PYTHON}" for _ in workers]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -63,7 +67,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def commands() -> Iterator[Path]:
     """A folder for the PATH with commands that are forks of a preloaded process."""
-    with TemporaryDirectory(prefix="warm-") as folder, ready(Path(folder)) as found:
+    shared = os.environ.get(FOLDER_OF_COMMANDS)
+    if shared:
+        forked_commands.wait_for(Path(shared))
+        yield Path(shared)
+        return
+    starting = (command_server.COMMANDS, command_server.__name__)
+    with TemporaryDirectory(prefix="warm-") as folder, forked_commands.commands(Path(folder), *starting) as found:
         yield found
 
 

@@ -1,17 +1,19 @@
 """The fork server from which all processes of a test run are forked.
 
 Python has one fork server for each process, and its first user defines its imports. Without this module that
-would be the first test.
+would be the first test. Workers of pytest-xdist are forks, and share one.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 from multiprocessing import forkserver
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
+
+_server: Any = forkserver._forkserver
 
 
 def processes() -> ForkServerContext:
@@ -24,4 +26,13 @@ def processes() -> ForkServerContext:
 def begin() -> None:
     """Start the fork server, unless it is running."""
     processes()
-    forkserver.ensure_running()
+    _server.ensure_running()
+
+
+def inherit() -> None:
+    """Use the fork server of the process that this one was forked from, if it has started one.
+
+    Python would wait for it as for a child of this process, which it is not.
+    """
+    if _server._forkserver_pid is not None:
+        _server.ensure_running = lambda: None

@@ -25,9 +25,9 @@ def origins() -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, origins: dict[str, str]) -> Iterator[Project]:
+def project(tmp_path: Path, origins: dict[str, str], commands: Path) -> Iterator[Project]:
     server = Server(next(iter(binaries().values()))).start()
-    project = Project(tmp_path / "project", server.url, origins)
+    project = Project(tmp_path / "project", server.url, origins, commands)
     try:
         yield project
     finally:

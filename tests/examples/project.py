@@ -61,6 +61,7 @@ class Project:
     folder: Path
     redis: str
     origins: Mapping[str, str]  #: of each site of the demo web, by its key
+    commands: Path  #: folder with the commands of a running command server
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -71,7 +72,7 @@ class Project:
     def environment(self) -> dict[str, str]:
         inherited = {name: text for name, text in os.environ.items() if not name.startswith("SCRAPY_")}
         return inherited | {
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "PATH": os.pathsep.join([str(self.commands), str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": str(ROOT),
             "REDIS_URL": self.redis,
             "no_proxy": "127.0.0.1",
@@ -90,8 +91,8 @@ class Project:
         return Worker(process, path)
 
     def crawl(self, worker: str, *options: str, spider: str = "news") -> Worker:
-        """Start a worker."""
-        command = [sys.executable, "-m", "scrapy", "crawl", spider, "-s", f"WORKER={worker}", *options]
+        """Start a worker: a fork of the command server."""
+        command = [str(self.commands / "scrapy"), "crawl", spider, "-s", f"WORKER={worker}", *options]
         return self.begin(command, f"crawl-{worker}")
 
     def push(self) -> None:

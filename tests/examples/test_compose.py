@@ -30,9 +30,9 @@ FAST = ("-s", "DOWNLOAD_DELAY=0", "-s", 'EXTENSIONS={"tests.examples.hurry.Heart
 class Host:
     """Runs the commands of the services on this machine: Valkey on a free port, the image's folders in ``folder``."""
 
-    def __init__(self, folder: Path, origins: dict[str, str]) -> None:
+    def __init__(self, folder: Path, origins: dict[str, str], commands: Path) -> None:
         self.port, self.folder = free_port(), folder
-        self.project = Project(folder / "project", self.here("redis://valkey:6379/0"), origins)
+        self.project = Project(folder / "project", self.here("redis://valkey:6379/0"), origins, commands)
         (self.project.folder / "scrapy.cfg").unlink()  # in the image it is in another folder than the current one
 
     def here(self, text: str) -> str:
@@ -59,8 +59,8 @@ def image_variables() -> dict[str, str]:
     return dict(re.findall(r"(\w+)=(\S+)", " ".join(re.findall(r"^ENV (.*)", IMAGE, re.MULTILINE))))
 
 
-def test_three_workers_keep_each_article_once(tmp_path: Path, origins: dict[str, str]) -> None:
-    host = Host(tmp_path, origins)
+def test_three_workers_keep_each_article_once(tmp_path: Path, origins: dict[str, str], commands: Path) -> None:
+    host = Host(tmp_path, origins, commands)
     try:
         host.start_server()
         workers = [host.start(name, *FAST) for name in WORKERS]
@@ -94,6 +94,9 @@ def test_the_image_has_what_the_package_is_built_from(tmp_path: Path) -> None:
                 shutil.copytree(ROOT / name, source / target, ignore=ignored)
             else:
                 shutil.copy(ROOT / name, source / target)
+    made = ROOT / "build" / "cython"
+    if made.is_dir():  # from the installation of this repository: what is up to date is not made again
+        shutil.copytree(made, source / "build" / "cython")
     (command,) = re.findall(r"^RUN pip (wheel .*) --wheel-dir /wheels \.$", stage, re.MULTILINE)
     pip = [sys.executable, "-m", "pip", *command.split(), "--quiet", "--no-build-isolation"]
     # Without a compiler: the extensions are built elsewhere.

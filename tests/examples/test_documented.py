@@ -27,10 +27,10 @@ REDIS_PORT, FIRST_PORT = 6379, 28401
 class Reader:
     """Runs the commands of the page, each in its own process and with free ports."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, commands: Path) -> None:
         self.commands = iter(COMMANDS)
         self.port = free_port()
-        self.project = Project(folder, f"redis://127.0.0.1:{self.port}/0", {})
+        self.project = Project(folder, f"redis://127.0.0.1:{self.port}/0", {}, commands)
 
     def type(self, begins: str, *more: str) -> Worker:
         """Start the next command of the page, with the additional arguments ``more``."""
@@ -51,8 +51,8 @@ class Reader:
         return subprocess.check_output(["bash", "-c", command], cwd=folder, env=environment, text=True)
 
 
-def test_every_command_of_the_page_works(tmp_path: Path) -> None:
-    reader = Reader(tmp_path / "project")
+def test_every_command_of_the_page_works(tmp_path: Path, commands: Path) -> None:
+    reader = Reader(tmp_path / "project", commands)
     try:
         follow(reader)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -66,7 +67,9 @@ def test_two_workers_share_all_that_scrapy_redis_shares(project: Project, monkey
 
 
 def test_the_dupefilter_must_be_named(project: Project) -> None:
-    worker = project.crawl("1", *HURRY, "-s", "DUPEFILTER_CLASS=scrapy.dupefilters.RFPDupeFilter")
+    options = ("-s", "WORKER=1", *HURRY, "-s", "DUPEFILTER_CLASS=scrapy.dupefilters.RFPDupeFilter")
+    # The error is logged while Python ends, which a fork of the command server leaves out.
+    worker = project.begin([sys.executable, "-m", "scrapy", "crawl", "news", *options], "crawl")
     assert worker.process.wait(300) == 1
     assert "has no attribute 'from_settings'" in worker.log.read_text()
 

@@ -39,9 +39,6 @@ def binaries() -> dict[str, str]:
 
 
 _ports = count(Random().randrange(1000))  #: numbers of the ports that this process has tried
-#: This process of pytest-xdist, and the number of all.
-_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
-_WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 
 def free_port(highest: int = 32_000, *others: int) -> int:
@@ -50,7 +47,8 @@ def free_port(highest: int = 32_000, *others: int) -> int:
     The ports that are higher by ``others`` are free too. Processes of pytest-xdist get different ports, and none is
     given twice: a server that starts finds its port free, and at a port that nobody serves nobody answers.
     """
-    ports = range(12_000, highest)[_WORKER::_WORKERS]
+    worker, workers = (os.environ.get(f"PYTEST_XDIST_WORKER{each}", "") for each in ("", "_COUNT"))
+    ports = range(12_000, highest)[int(worker[2:] or 0) :: int(workers or 1)]
     for number in islice(_ports, len(ports)):
         port = ports[number % len(ports)]
         if all(_is_free(port + each) for each in (0, *others)):

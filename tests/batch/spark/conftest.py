@@ -1,15 +1,22 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.batch.spark.machine import small, why_not
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
+
+    Commands = Callable[[Mapping[str, str]], dict[str, str]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests that end the session run after those that use it."""
+    items.sort(key=lambda item: "java_of_session" in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +38,23 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], S
 @pytest.fixture(scope="session")
 def spark(session: Callable[[], SparkSession]) -> SparkSession:
     return session()
+
+
+@pytest.fixture
+def java_of_session(session: Callable[[], SparkSession]) -> Commands:
+    """Return a function that ends the session, and returns variables with which a command uses its Java.
+
+    So does spark-submit. To start and load a Java is most of the work of a small run. The function gets settings of
+    Spark; those with an empty value are removed.
+    """
+
+    def end(settings: Mapping[str, str]) -> dict[str, str]:
+        context: Any = session().sparkContext
+        session().stop()
+        system = context._jvm.java.lang.System
+        for name, value in settings.items():
+            system.setProperty(name, value) if value else system.clearProperty(name)
+        gateway = context._gateway.gateway_parameters
+        return {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.auth_token}
+
+    return end

@@ -1,4 +1,4 @@
-"""The command on a standalone cluster of two workers; the benchmark kills some of them."""
+"""The command on a standalone cluster of two workers; the benchmark kills some of them, and starts another Java."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.batch.corpus import Batch, reprinted_texts, split
 from tests.batch.spark.cluster import PATIENCE, cluster, wait_until
-from tests.batch.spark.machine import JAVA_OPTIONS, small, why_not
+from tests.batch.spark.machine import JAVA_OPTIONS, small
 from tests.batch.spark.test_engine import written
 from tests.data import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from tests.batch.spark.conftest import Commands
 
 EXECUTORS = {
     "spark.executor.memory": "470m",
@@ -30,18 +30,19 @@ EXECUTORS = {
 COMMAND = "from dedupcrawl.cli import main; main()"
 
 
-def test_a_cluster_writes_what_one_machine_writes(tmp_path: Path) -> None:
-    missing = why_not()
-    if missing:
-        pytest.skip(f"NO SPARK IS TESTED HERE: {missing}")
-    on_cluster(tmp_path, reprinted_texts(200), 4)
+def test_a_cluster_writes_what_one_machine_writes(tmp_path: Path, java_of_session: Commands) -> None:
+    own_daemon = {"spark.python.daemon.module": ""}
+    on_cluster(tmp_path, reprinted_texts(200), 4, java=java_of_session(EXECUTORS | own_daemon))
 
 
-def on_cluster(folder: Path, rows: list[dict[str, Any]], parts: int, *, kill: bool = False) -> list[int]:
+def on_cluster(
+    folder: Path, rows: list[dict[str, Any]], parts: int, *, kill: bool = False, java: Mapping[str, str] | None = None
+) -> list[int]:
     """Deduplicate rows locally and on a cluster, and compare the outputs; return the killed processes.
 
     kill: one worker loses its executor while pages are fingerprinted, and is killed itself while they are
     compared.
+    java: variables with which the command uses a running Java; else it starts one.
     """
     batch = Batch(folder)
     split(rows, folder / "in", parts)
@@ -49,7 +50,7 @@ def on_cluster(folder: Path, rows: list[dict[str, Any]], parts: int, *, kill: bo
     (folder / "daemons").mkdir()
     killed: list[int] = []
     with cluster(folder / "daemons") as running:
-        command = _command(folder, "--master", running.master, "--annotate")
+        command = _command(folder, java or small(folder, **EXECUTORS), "--master", running.master, "--annotate")
         try:
             if kill:
                 killed = _when(command, folder, "prints/*.json", lambda: running.executors(0))
@@ -80,9 +81,9 @@ def _when(command: subprocess.Popen[bytes], folder: Path, there: str, processes:
     return found
 
 
-def _command(folder: Path, *more: str) -> subprocess.Popen[bytes]:
+def _command(folder: Path, java: Mapping[str, str], *more: str) -> subprocess.Popen[bytes]:
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, **small(folder, **EXECUTORS), "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, **java, "PYTHONPATH": os.pathsep.join(paths)}
     words = ["batch", str(folder / "in"), "--out", str(folder / "spark"), *more]
     return subprocess.Popen(
         [sys.executable, "-c", COMMAND, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE

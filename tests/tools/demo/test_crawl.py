@@ -49,7 +49,9 @@ def hold_ports(journal: list[dict[str, Any]], stack: ExitStack) -> None:
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, bytes, list[dict[str, Any]], str]]:
+def crawled(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[tuple[Path, bytes, list[dict[str, Any]], str]]:
     """Crawl twice, on different ports; the folder, items and journal after the first, and the output."""
     out = tmp_path_factory.mktemp("demo") / "demo-out"
     run_demo(out, first_port=0)
@@ -59,6 +61,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, by
         shutil.copy(out / name, out / f"first-{name}")
     with ExitStack() as stack:
         hold_ports(journal, stack)
+        request.getfixturevalue("forked_scrapy")  # the first crawl has a process of its own, as the user's
         shown = CliRunner().invoke(app, ["demo", "--out", str(out)])
         assert shown.exit_code == 0, shown.output
         first = json.loads(between[0])
@@ -168,6 +171,7 @@ app(["demo", "--out", sys.argv[1]])
 """
 
 
+@pytest.mark.usefixtures("forked_scrapy")
 def test_a_demo_that_was_killed_is_made_up_for(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _UNFINISHED, str(tmp_path)]
     killed = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)

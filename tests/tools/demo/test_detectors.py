@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +17,7 @@ from dedupcrawl.tools.demo.crawl import run_demo
 from dedupcrawl.tools.demo.sites import serve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
 Journal = list[dict[str, Any]]
@@ -33,18 +30,10 @@ CHOICES = {name: name for name in DETECTORS} | {
 
 
 @pytest.fixture(scope="module")
-def journals(commands: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Journal]]]:
+def journals(tmp_path_factory: pytest.TempPathFactory, forked_scrapy: None) -> Iterator[dict[str, Future[Journal]]]:
     """Crawl once for each choice, two at a time, with a web and a Scrapy that are made once for all."""
-
-    def start(command: Sequence[str], **arguments: Any) -> subprocess.Popen[bytes]:
-        program, module, *words = command
-        assert (program, module, words[0]) == (sys.executable, "-m", "scrapy")
-        return subprocess.Popen([commands / "scrapy", *words[1:]], **arguments)
-
     base = tmp_path_factory.mktemp("demos")
-    loaded = SimpleNamespace(Popen=start, TimeoutExpired=subprocess.TimeoutExpired)
     with pytest.MonkeyPatch.context() as patch, serve(CONTENT, 0) as origins, ThreadPoolExecutor(2) as pool:
-        patch.setattr(demo_crawl, "subprocess", loaded)
         patch.setattr(demo_crawl, "serve", lambda *_: nullcontext(origins))
         yield {name: pool.submit(crawl, base / name, chosen) for name, chosen in CHOICES.items()}
         pool.shutdown(cancel_futures=True)
