@@ -10,16 +10,37 @@ message has no bound: whatever may happen in some time may happen at any time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from tests.stores.cluster_shards import COMMITTED, GONE, NEW, OPEN, PENDING, Rules, Shard, execute
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tests.stores.cluster_shards import Command, Id
-
+Id: TypeAlias = int  #: ATTEMPTS * offer + attempt: an id is used once
+Command: TypeAlias = tuple[object, ...]  #: name, id, and what it needs
 ATTEMPTS = 8  #: more new ids than a scenario lets an offer need
+PENDING, OPEN, COMMITTED, GONE = "poc-"  #: states of a record; a tombstone is GONE
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The protocol; each switch turns one of its rules off."""
+
+    tombstones: bool = True  #: an id that is fetched before it was filed can never be filed
+    wound_condemns: bool = True  #: so that is an id that a failover has lost before it is wounded
+    wounds: bool = True  #: a page with a lower ticket makes a pending one with a higher ticket wait
+    subset: bool = True  #: a wounded page claims only if all that wounded it are known to be gone
+    ids_decide: bool = True  #: of two equal tickets that of the lower id is lower
+    atomic_file: bool = True  #: record and stage are written in one step
+    atomic_withdraw: bool = True  #: record and stage are removed in one step
+    read_back: bool = True  #: an id counts as placed in a bucket only if it was read there
+    rejoin: bool = True  #: a page joins the buckets in which others stand, and looks at them, before it claims
+    bury_stage: bool = True  #: a page that was pending for long is buried only if it is still pending
+    bury_owner: bool = True  #: a page is buried only if it still has the owner whose lease ended
+    confirm: bool = True  #: a worker whose lease had ended looks at its claim before it stores the item
+    verify_blockers: bool = True  #: a page gives way only to a blocker whose copy it is
+    strict: bool = False  #: a round ends only when replicas have what it has written
+    strict_everywhere: bool = True  #: on all shards, not only on the home
+    strict_tombstones: bool = True  #: a fetch that finds a tombstone waits for replicas too
 
 
 @dataclass(frozen=True)
@@ -36,7 +57,22 @@ class Scenario:
     late: int = 0  #: a worker finds that a page of a living worker was pending for a whole lease
     repeats: int = 0  #: of a command whose reply was lost
     failovers: int = 0  #: to a replica that has not received the last commands
-    opens: bool = True  #: others may learn before its commit that the first page has claimed
+
+
+class Stage(NamedTuple):
+    """What a home knows of an id."""
+
+    state: str = GONE
+    owner: int = 0  #: 0: the first lease of the worker, 1: the next
+    is_wounded: bool = False
+    wounds: tuple[Id, ...] = ()
+
+
+class Shard(NamedTuple):
+    """The records whose home it is, and one bucket."""
+
+    homes: tuple[tuple[Id, Stage], ...] = ()
+    bucket: tuple[Id, ...] = ()
 
 
 class Offer(NamedTuple):
@@ -55,14 +91,10 @@ class Offer(NamedTuple):
     result: str = ""  #: kept, dropped, refused, unchecked
     of: int = -1  #: the offer of which it is a copy
     is_stored: bool = False
-    contends: bool = False  #: it has told its home that it knows of others
-    is_first: bool = False  #: it found all its buckets empty, and so has claimed
-    is_slow: bool = False  #: its filing has taken a whole lease
     is_alive: bool = True
     has_lease: bool = True
     owner: int = 0
     has_changed: bool = False  #: since the filing
-    later: frozenset[Command] = frozenset()  #: sent at any time, and nobody waits for it
     adopting: frozenset[Command] = frozenset()  #: what a new lease takes over, beside the round
 
 
@@ -78,6 +110,80 @@ class State(NamedTuple):
 
 WAITING = ("done", "sure", "unsure", "wait", "away")  #: steps without a round
 KILLS, STOPS, REFUSALS, LATE, REPEATS, FAILOVERS = range(6)
+
+
+def execute(rules: Rules, shard: Shard, command: Command) -> tuple[Shard, object]:
+    """Execute a command on a shard; return the shard after it, and the reply."""
+    name, id, *rest = command
+    assert isinstance(id, int)
+    if name in {"put", "read", "join", "leave"}:
+        return _execute_in_bucket(shard, str(name), id)
+    homes = dict(shard.homes)
+    stage = homes.get(id)
+    after, reply = _execute_at_home(rules, stage, str(name), rest)
+    if after is None:
+        homes.pop(id, None)
+    elif after != stage:
+        homes[id] = after
+    shard = shard._replace(homes=tuple(sorted(homes.items())))
+    return _execute_in_bucket(shard, "join", id) if name in {"file", "record"} and reply else (shard, reply)
+
+
+def _execute_in_bucket(shard: Shard, name: str, id: Id) -> tuple[Shard, object]:
+    """The reply is what stands there then."""
+    bucket = shard.bucket
+    if name == "leave":
+        bucket = tuple(each for each in bucket if each != id)
+    elif name == "put":
+        bucket = bucket or (id,)
+    elif name == "join" and id not in bucket:
+        bucket = (*bucket, id)
+    return shard._replace(bucket=bucket), None if name in {"put", "leave"} else frozenset(bucket)
+
+
+def _execute_at_home(  # noqa: C901  # a case for each command
+    rules: Rules, stage: Stage | None, name: str, rest: list[object]
+) -> tuple[Stage | None, object]:
+    known = stage or Stage()
+    is_claim = known.state in {PENDING, OPEN}
+    match name, *rest:
+        case "file", owner:
+            may = stage is None or (is_claim and known.owner == owner)  # or it was sent again
+            return stage or Stage(PENDING, owner), may or None  # type: ignore[arg-type]
+        case "record", _:  # without a stage it looks committed
+            return stage or Stage(COMMITTED), True
+        case "stage", owner:
+            return Stage(PENDING, owner), None  # type: ignore[arg-type]
+        case ("unstage",):
+            return (known._replace(state=COMMITTED) if is_claim else stage), None
+        case ("drop",):
+            return (stage if known.state == GONE else None), None
+        case ("look",):
+            return stage, (known.state, known.owner)
+        case ("fetch",):
+            return (stage or (Stage() if rules.tombstones else None)), (known.state, known.owner)
+        case "wound", blocker:
+            if known.state == PENDING:
+                wounds = tuple(sorted({*known.wounds, blocker}))  # type: ignore[type-var]
+                return known._replace(is_wounded=True, wounds=wounds), PENDING  # type: ignore[arg-type]
+            return (stage or (Stage() if rules.wound_condemns else None)), known.state
+        case ("claim",):
+            is_free = known.state == PENDING and not known.is_wounded
+            return (Stage(OPEN, known.owner) if is_free else stage), is_free
+        case "settle", *gone:
+            if known.state == PENDING and rules.subset and not {*known.wounds} <= {*gone}:
+                return stage, known.wounds
+            if known.state == PENDING:
+                return Stage(OPEN, known.owner), OPEN
+            return stage, known.state
+        case ("commit",):
+            return (Stage(COMMITTED) if is_claim else stage), None  # pending: a failover has lost the claim
+        case "adopt", owner:
+            return (known._replace(owner=owner) if is_claim else stage), None  # type: ignore[arg-type]
+        case "bury", owner, states:
+            may = known.state in (states if rules.bury_stage else PENDING + OPEN)  # type: ignore[operator]
+            return (Stage() if may and (known.owner == owner or not rules.bury_owner) else stage), None
+    raise AssertionError(name)
 
 
 class Model:
@@ -124,7 +230,7 @@ class Model:
     def advance(self, offer: Offer, who: int) -> Offer:  # noqa: C901  # a case for each step
         """What a client does after all replies of a round."""
         id = ATTEMPTS * who + offer.attempt
-        heard: dict[Id, Any] = {command[1]: said for command, said in offer.heard if command[0] != "contend"}  # type: ignore[misc]
+        heard: dict[Id, Any] = {command[1]: said for command, said in offer.heard}  # type: ignore[misc]
         match offer.step:
             case "file":
                 return self._filed(offer, who, id)
@@ -133,7 +239,7 @@ class Model:
             case "fetch":
                 return self._fetched(offer, who, id, heard)
             case "wound":
-                living = {other for other, said in heard.items() if said in (NEW, OPEN, COMMITTED)}
+                living = {other for other, said in heard.items() if said in (OPEN, COMMITTED)}
                 offer = offer._replace(settled=offer.settled | (heard.keys() - living))
                 return self._contest(offer, who, id) if living else self._decide(offer, who, id)
             case "join":
@@ -141,10 +247,10 @@ class Model:
                 return self._contest(offer._replace(seen=seen, joined=frozenset(self.keys[who])), who, id)
             case "claim":
                 settle = ("settle", id, *sorted(offer.gone))
-                return self._claimed(offer, id) if heard[id] else _round(offer, "settle", [settle])
+                return self._claimed(offer) if heard[id] else _round(offer, "settle", [settle])
             case "settle":
                 if heard[id] in (OPEN, COMMITTED):
-                    return self._claimed(offer, id)
+                    return self._claimed(offer)
                 if heard[id] == GONE:
                     return self._withdraw(offer, who, "refile")
                 return _round(offer, "blockers", [("fetch", each) for each in heard[id]])
@@ -156,17 +262,15 @@ class Model:
                 return _round(offer, "away", [])
             case "look":
                 [(state, _)] = heard.values()
-                return _round(offer, "away", []) if state in {NEW, OPEN} else self._file(offer, who, offer.attempt + 1)
+                return _round(offer, "away", []) if state == OPEN else self._file(offer, who, offer.attempt + 1)
             case "confirm":
-                is_there = heard[id] in {(OPEN, offer.owner), (NEW, offer.owner)}
+                is_there = heard[id] == (OPEN, offer.owner)
                 return _round(offer, "sure", []) if is_there else self._withdraw(offer, who, "refile")
         return _round(offer, "done", [])  # withdrawn or committed
 
-    def _claimed(self, offer: Offer, id: Id, *, is_first: bool = False) -> Offer:
+    def _claimed(self, offer: Offer) -> Offer:
         is_changed = offer.has_changed and self.rules.confirm
-        later: frozenset[Command] = frozenset({("claim", id)} if is_first and self.scenario.opens else ())
-        claimed = self._new(offer, "unsure" if is_changed else "sure", offer.attempt)
-        return claimed._replace(is_first=is_first, later=later)
+        return self._new(offer, "unsure" if is_changed else "sure", offer.attempt)
 
     def _new(self, offer: Offer, step: str, attempt: int) -> Offer:
         alike = Offer(step, attempt, owner=offer.owner, adopting=offer.adopting, has_changed=offer.has_changed)
@@ -175,11 +279,7 @@ class Model:
     def _filed(self, offer: Offer, who: int, id: Id) -> Offer:
         standing, joined = None, {self.keys[who][0]}
         seen: set[Id] = set()
-        placed = True
         for (name, _, *rest), said in offer.heard:
-            if name == "put":
-                placed = placed and bool(said)
-                continue
             if name in {"file", "record"}:
                 standing = said
             elif name == "read" and (id in said or not self.rules.read_back):  # type: ignore[operator]
@@ -187,15 +287,12 @@ class Model:
             seen.update(said or () if name != "stage" else ())  # type: ignore[arg-type]
         if standing is None:
             return self._withdraw(offer, who, "refile")
-        if standing == {id} and placed and not offer.is_slow:
-            return self._claimed(offer, id, is_first=True)
         return self._contest(offer._replace(seen=frozenset(seen - {id}), joined=frozenset(joined)), who, id)
 
     def _contest(self, offer: Offer, who: int, id: Id) -> Offer:
         offer = offer._replace(waits=frozenset())
         if ask := offer.seen - offer.settled:
-            contend: list[Command] = [] if offer.contends else [("contend", id)]
-            return _round(offer, "fetch", [*(("fetch", other) for other in ask), *contend], contends=True)
+            return _round(offer, "fetch", [("fetch", other) for other in ask])
         return self._decide(offer, who, id)
 
     def _fetched(self, offer: Offer, who: int, id: Id, found: dict[Id, tuple[str, int]]) -> Offer:
@@ -205,7 +302,7 @@ class Model:
         for other, (state, owner) in found.items():
             if state == GONE or not self._is_copy(who, other):
                 settled.add(other)
-            elif state == NEW or self._is_lower(other, id):
+            elif self._is_lower(other, id):
                 wait.add((other, owner))
             elif self.rules.wounds:
                 wound.append(other)
@@ -239,9 +336,7 @@ class Model:
         if (end := self._first_claim(offer, who, found, verify=self.rules.verify_blockers)) is not None:
             return end
         pending = {
-            (other, owner)
-            for other, (state, owner) in found.items()
-            if state in {NEW, PENDING} and self._is_copy(who, other)
+            (other, owner) for other, (state, owner) in found.items() if state == PENDING and self._is_copy(who, other)
         }
         gone = offer.gone | (found.keys() - {other for other, _ in pending})
         return self._decide(offer._replace(gone=gone, waits=frozenset(pending)), who, id)
@@ -254,7 +349,7 @@ class Model:
         Everybody who can act acts at some time: a client, its patience, a failover. A fault (-1) need not happen.
         """
         for who, offer in enumerate(state.offers):
-            for command in offer.todo | offer.adopting | offer.later:
+            for command in offer.todo | offer.adopting:
                 yield f"{who} {command}", who, self._executed(state, who, command)
                 if state.budget[REPEATS] and command in offer.todo:
                     repeated = self._executed(state, who, command, again=True)
@@ -279,8 +374,7 @@ class Model:
         shard, reply = execute(self.rules, before, command)
         if not again:
             heard = offer.heard | {(command, reply)} if command in offer.todo else offer.heard
-            offer = offer._replace(todo=offer.todo - {command}, heard=heard)
-            offer = offer._replace(adopting=offer.adopting - {command}, later=offer.later - {command})
+            offer = offer._replace(todo=offer.todo - {command}, adopting=offer.adopting - {command}, heard=heard)
         if self._must_be_acknowledged(command, before != shard, reply) and state.replicas[at] is not None:
             offer = offer._replace(wrote=offer.wrote | {at})
         if not offer.todo and offer.is_alive and not offer.wrote and not again and offer.step not in WAITING:
@@ -324,14 +418,9 @@ class Model:
                 bury = _round(offer, "gone" if is_away else "bury", [("bury", other, owner, PENDING + OPEN)])
                 yield f"buries {other}", _with(state, who, bury)
                 return
-            is_first = holder.is_first and other % ATTEMPTS == holder.attempt
-            if is_first and not is_away:  # after a time in which a page learns whether it is the first
-                to_it = offer._replace(waits=frozenset({(other, owner)}))
-                yield f"leaves to {other}", _with(state, who, self._withdraw(to_it, who, "leave"))
-            if state.budget[LATE] and not is_away and not (is_first and not state.forgot):
+            if state.budget[LATE] and not is_away:
                 late = _round(offer, "bury", [("bury", other, owner, PENDING)])
-                slow = state.offers[other // ATTEMPTS]._replace(is_slow=True)
-                yield f"buries the late {other}", _spent(_with(_with(state, other // ATTEMPTS, slow), who, late), LATE)
+                yield f"buries the late {other}", _spent(_with(state, who, late), LATE)
         for other, _ in offer.waits if is_away else ():
             yield f"looks at {other}", _with(state, who, _round(offer, "look", [("look", other)]))
         if not is_away:

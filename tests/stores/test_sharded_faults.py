@@ -385,7 +385,7 @@ def test_a_page_that_is_being_committed_cannot_be_wounded(nodes: Cluster) -> Non
         id = claimed_and_lost(store, story(1, "http://a"), b"p")
         short, other = store._layout.short_id(id), store._layout.new_id(b"", 100)
         assert store._wire.ask(store._layout.seal(short)[:1]) == [1]
-        assert store._wire.ask([store._layout.wound(short, other)]) == [b"c"]
+        assert store._wire.ask([store._layout.wound(short, other, 1)]) == [b"c"]
         assert keep(store, [story(1, "http://b")], 1) == []
         assert store.commit([id]) == 1
         assert [each.state for each in store.records()] == [ClaimState.COMMITTED]

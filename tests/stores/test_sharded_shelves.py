@@ -106,7 +106,7 @@ def test_a_record_is_read_as_it_was_filed_and_amended(nodes: Cluster, size: int,
             id, value = layout.new_id(bytes(6), size), bytes(range(256))[:size] * (2 if size > 256 else 1)
             assert ask([layout.file(id, value, b"a token.\1", b""), layout.fetch(id, 1)]) == [
                 b"",
-                [b"n", value, b"a token.\1"],
+                [b"p", value, b"a token.\1"],
             ]
             assert layout.peeked(ask([layout.peek(id)])[0]) is None
             amended = b"" if not other else b"x" * other
@@ -273,8 +273,8 @@ def test_a_store_of_another_format_is_refused(nodes: Cluster) -> None:
     for node in nodes.primaries():
         with node.client() as client:
             if b"dedupcrawl:{news}:meta" in _keys(node):
-                client.hset("dedupcrawl:{news}:meta", "mark", b"7 sharded-122 00")
-    with pytest.raises(StoreError, match="it has format 7, and this version reads format 8; use another namespace"):
+                client.hset("dedupcrawl:{news}:meta", "mark", b"6 sharded-122 00")
+    with pytest.raises(StoreError, match="it has format 6, and this version reads format 7; use another namespace"):
         planned(nodes)
     with planned(nodes, reset=True) as store:
         assert store.info().pages == 0

@@ -1,7 +1,7 @@
 -- Scripts of claims that are sharded over a cluster (sharded/protocol.py). Each touches keys of one tag only. sharded/layout.py
 -- cuts at "--@ name", and puts those functions of shard_layout.lua before a script that it calls.
 --
--- KEYS  r: records. s: stages: a letter and the id: p pending -> empty, 1 if it contends; w wounded -> ids of the blockers, instead of p;
+-- KEYS  r: records. s: stages: a letter and the id: p pending -> empty; w wounded -> ids of the blockers, instead of p;
 --       o owner -> token (8 bytes) and state (1); x condemned -> time; h and a key -> how many ids were added to a bucket
 --       that has more than are read from it (BUCKET_CAP of stores/base.py). b: buckets: field -> ids, the newest last.
 -- ARGV  ids have the first byte of their tag where the tag is not known ("whole"), and not its other two bits where it is.
@@ -9,15 +9,13 @@
 -- A record that is no claim is committed, whatever its stage: that ends after it. Each script may be called twice.
 
 --@ state_of
--- Returns c (committed), n (pending: it may have found all its buckets empty, and so have claimed), p (pending, and contends),
--- o (open or scraped) or u (unknown), with the record and its owner; nil if there is none.
+-- Returns c (committed), p (pending), o (open or scraped) or u (unknown), with the record and its owner; nil if there is none.
 local function state_of(r, s, id)
   local value, claim = get_record(r, id)
   if not value then return nil end
   if not claim then return {'c', value, ''} end
   local at = redis.call('HMGET', s, 'p' .. id, 'w' .. id, 'o' .. id)
-  if at[2] or at[1] == '1' then return {'p', value, at[3] or ''} end
-  if at[1] then return {'n', value, at[3] or ''} end
+  if at[1] or at[2] then return {'p', value, at[3] or ''} end
   return {at[3] and 'o' or 'u', value, at[3] or ''}
 end
 
@@ -62,18 +60,15 @@ return found or {'X'}
 -- KEYS r s, ARGV id. Returns the state of an id, and changes nothing.
 return state_of(KEYS[1], KEYS[2], ARGV[1]) or {'X'}
 
---@ contend
--- KEYS r s, ARGV id. Marks a pending page that has met others: from now on they may wound it. Returns whether it is pending.
-if redis.call('HGET', KEYS[2], 'p' .. ARGV[1]) ~= '' then return 0 end
-redis.call('HSET', KEYS[2], 'p' .. ARGV[1], '1')
-return 1
-
 --@ wound
--- KEYS r s, ARGV id, whole id of the blocker. Asks a page that contends to give way if the blocker is kept. Returns p, or the
--- state.
+-- KEYS r s, ARGV id, whole id of the blocker, now. Asks a pending page to give way if the blocker is kept. Returns p, or the
+-- state. An id that is absent, since a failover has lost it, is condemned: its filing may be sent again.
 local r, s, id = KEYS[1], KEYS[2], ARGV[1]
 local found = state_of(r, s, id)
-if not found then return 'X' end
+if not found then
+  redis.call('HSET', s, 'x' .. id, ARGV[3])
+  return 'X'
+end
 if found[1] == 'p' then
   local blockers = redis.call('HGET', s, 'w' .. id)
   redis.call('HDEL', s, 'p' .. id)
@@ -139,7 +134,7 @@ local found = state_of(KEYS[1], KEYS[2], ARGV[1])
 if not found then return 'X' end
 if found[1] == 'c' then return 'c' end
 if found[3]:sub(1, 8) ~= ARGV[2] then return 'p' end
-if ARGV[4] == '1' and found[1] ~= 'p' and found[1] ~= 'n' then return 'o' end
+if ARGV[4] == '1' and found[1] ~= 'p' then return 'o' end
 drop_record(KEYS[1], ARGV[1])
 end_stage(KEYS[2], ARGV[1])
 redis.call('HSET', KEYS[2], 'x' .. ARGV[1], ARGV[3])
@@ -266,7 +261,7 @@ local buckets, read, ids = 0, 0, 0
 for k = 3 + more, #KEYS do
   buckets = buckets + redis.call('HLEN', KEYS[k])
   if read < 16 * most then
-    local some = redis.call('HRANDFIELD', KEYS[k], most, 'WITHVALUES')
+    local some = redis.call('HRANDFIELD', KEYS[k], 16 * most - read, 'WITHVALUES')
     for n = 2, #some, 2 do ids = ids + #some[n] / size end
     read = read + #some / 2
   end

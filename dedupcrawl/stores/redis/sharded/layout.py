@@ -54,7 +54,7 @@ SHORT_IDS = 4096
 _LONG = 1 << 48  # more than any id: the id of a candidate is the time at which it was filed, and this one
 _FIELD_BYTES = 3  #: of a bucket in one of several hashes
 _FIELD_MASK = (1 << 8 * _FIELD_BYTES) - 1
-PENDING = frozenset({b"n", b"p"})  #: states of a page that may not have claimed yet
+_STATES = {b"p": ClaimState.OPEN, b"o": ClaimState.OPEN, b"u": ClaimState.OPEN}
 SCRAPED = b"\2"
 OPENED = b"\1"
 
@@ -72,7 +72,7 @@ _new_command = cast("Callable[[type[Command], tuple[int, tuple[bytes, ...]]], Co
 class Found(NamedTuple):
     """What stands at the home of an id."""
 
-    state: bytes  #: c committed, n pending, p pending and contends, o open or scraped, u unknown, X absent
+    state: bytes  #: c committed, p pending, o open or scraped, u unknown, X absent
     value: bytes = b""
     owner: bytes = b""  #: token and state of the claim
 
@@ -163,7 +163,8 @@ class ShardLayout:
         record = self.codec.unpack(found.value, lambda: f"{self.record_place(id)[1].decode()} {id.hex()}")
         if found.state == b"c":
             return Candidate(long_id(id, found.value), record, ClaimState.COMMITTED, mine=False)
-        state = ClaimState.SCRAPED if found.owner[8:] == SCRAPED else ClaimState.OPEN
+        is_scraped = found.state == b"o" and found.owner[8:] == SCRAPED
+        state = ClaimState.SCRAPED if is_scraped else _STATES[found.state]
         return Candidate(long_id(id, found.value), record, state, found.token in tokens)
 
     # -- commands at the home of a record -------------------------------------------------------
@@ -230,13 +231,9 @@ class ShardLayout:
         """Read what stands at a home, and change nothing."""
         return self._at_home("look", id)
 
-    def contend(self, id: bytes) -> Command:
-        """Mark a pending page that has met others: from now on they may wound it."""
-        return self._at_home("contend", id)
-
-    def wound(self, id: bytes, blocker: bytes) -> Command:
-        """Ask a page that contends to give way if the blocker is kept."""
-        return self._at_home("wound", id, blocker)
+    def wound(self, id: bytes, blocker: bytes, now: int) -> Command:
+        """Ask a pending page to give way if the blocker is kept, and condemn an id that is absent."""
+        return self._at_home("wound", id, blocker, packed_time(now))
 
     def claim(self, id: bytes) -> Command:
         """Turn a pending record into an open claim: the reply is 1 unless it was wounded, or the call is repeated."""
@@ -289,10 +286,6 @@ class ShardLayout:
         return self._at_home("remove", id, filed, b"" if condemned is None else packed_time(condemned))
 
     # -- commands at a bucket -------------------------------------------------------------------
-
-    def slot_of(self, key: bytes) -> int:
-        """Return the slot of a bucket."""
-        return self._tags[self.tag_of(key)].slot
 
     def _shelf(self, key: bytes) -> tuple[int, bytes, bytes, bytes]:
         """Return the slot and the hash of a bucket, the stages of its tag, and the field.

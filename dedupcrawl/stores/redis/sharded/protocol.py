@@ -5,38 +5,31 @@ buckets of its keys; only then it reads what else is there. Of two pages that ma
 id of a candidate, which begins with the time at which it was filed, is the order of pages: a pending page waits for
 lower ids, and *wounds* higher ones. A wounded page claims only when it has found out that none of those is kept.
 
-A page that finds all its buckets empty is the first: whoever comes later meets it there. It has claimed at once. Others
-may not wound it, since it will not look; so they wound only pages that *contend*: that have told their home that they
-have met others.
-
 A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ClaimProtocol.run` runs many
 pages at a time, and sends what all of them want in one round trip.
 
 ================================  =====================================================================
 step                              commands
 ================================  =====================================================================
-look (where many are copies)      read the buckets, then the records: a duplicate ends here. A page on its own
-                                  reads those of one node: most copies share several keys
+look (where many are copies)      read the buckets, then the records: a duplicate ends here
 file                              the record as pending; its id into each empty bucket; the others are read
-contest                           contend; read every id that is met; what is absent is condemned, and refiles
-wait, wound                       for lower, at higher ids that contend; an open claim ends it: the caller waits
+contest                           read every id that is met; what is absent is condemned, and refiles
+wait, wound                       for lower, at higher pending ids; an open claim ends it: the caller waits
 join                              the buckets where others stood, and contest what that shows
-claim                             unless wounded; then settle with the blockers that may be kept. The first page
-                                  tells its home with the next call, or when it renews its lease
+claim                             unless wounded; then settle with the blockers that may be kept
 ================================  =====================================================================
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from itertools import accumulate
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dedupcrawl.stores.base import Offer
 from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, packed_time
-from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, recent_url_key
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, recent_url_key
 from dedupcrawl.stores.redis.sharded.reader import Filing, ShardReader, View
 
 if TYPE_CHECKING:
@@ -52,7 +45,6 @@ T = TypeVar("T")
 PATIENCE = 1.0  #: seconds for which a page waits for pending ones; most take milliseconds
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all pages wait
 MOST_DRAWS = 64  #: ids that a page draws: if 64 are taken, nearly all are
-CONTENDS_WITHIN = 0.25  #: seconds after its filing; a pending page that does not contend by then has claimed
 LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the servers less
 MEMORY = 64  #: pages over which that share is measured
 
@@ -132,8 +124,7 @@ class ClaimProtocol(ShardReader):
         looks = self._duplicates > LOOK_RATE
         claimed: list[Filing] = []
         try:
-            keys = self._looked_up if len(offers) > 1 else self._of_one_node
-            ends = self.run([self.claim(each, claimed, keys(each.record) if looks else ()) for each in offers])
+            ends = self.run([self.claim(each, claimed, looks=looks) for each in offers])
         except BaseException:
             self.abandoned.update((filing.id, filing) for filing in claimed)
             raise
@@ -144,14 +135,11 @@ class ClaimProtocol(ShardReader):
 
     # -- one page -------------------------------------------------------------------------------
 
-    def claim(self, offer: JudgedOffer, claimed: list[Filing], look: Sequence[bytes] = ()) -> Rounds[Offer]:
-        """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``.
-
-        ``look`` are keys whose buckets are read before the page is filed.
-        """
+    def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
+        """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
         view = View(self.layout)
-        if look and offer.judge is not None:
-            found = yield from self._look(offer, view, look)
+        if looks and offer.judge is not None:
+            found = yield from self._look(offer, view)
             if found is not None:
                 return found
         own, key = offer.record.keys[:1], recent_url_key(offer.record.url)
@@ -200,8 +188,7 @@ class ClaimProtocol(ShardReader):
         free = [key for key in others if not view.buckets.get(key)] if view.buckets else others
         replies = yield [*commands, *self.layout.places(free, id)]
         if len(free) == len(others) and record.probes is None and replies[0] == b"" and 0 not in replies:
-            filing.joined.update(others)
-            filing.is_first = True
+            filing.joined.update(others)  # all buckets were empty
             return True
         placed = {key for key, is_first in zip(free, replies[1:], strict=True) if is_first}
         if replies[0] is None:
@@ -227,7 +214,7 @@ class ClaimProtocol(ShardReader):
             if offer.judge is None:
                 return (yield from self._settle(offer, filing, view, record))
             if view.buckets or view.blockers:
-                yield from self._meet(view, filing)
+                yield from self._meet(view, filing.record.lookup_keys)
             judgement = offer.judge(view.candidates())
             waited = 0.0 if since is None else time.monotonic() - since
             is_late = bool(judgement.blockers) and waited >= PATIENCE
@@ -252,20 +239,18 @@ class ClaimProtocol(ShardReader):
     def _blocked(self, judgement: Judgement, filing: Filing, view: View) -> Rounds[list[bytes] | None]:
         """Return the blockers to wait for; None after wounds, when the page must be judged again."""
         blockers = [self.layout.short_id(id) for id in judgement.blockers]
-        contending = [id for id in blockers if view.met[id][0].state == b"p"]
-        wounds = [id for id in contending if view.met[id][1].id > filing.long_id]
+        pending = [id for id in blockers if view.met[id][0].state == b"p"]
+        wounds = [id for id in pending if view.met[id][1].id > filing.long_id]
         if not wounds:
             return blockers
-        states = yield [self.layout.wound(id, filing.id) for id in wounds]
+        states = yield [self.layout.wound(id, filing.id, self.now()) for id in wounds]
         for id, state in zip(wounds, states, strict=True):
             view.drop(id, is_gone=state in {b"p", b"X"})
         return None
 
     def _is_open(self, judgement: Judgement, view: View) -> bool:
-        """Whether one of the blockers has claimed: it may take long until it is settled."""
-        since = self.now() - round(1000 * CONTENDS_WITHIN)
-        found = (view.met[self.layout.short_id(id)][0] for id in judgement.blockers)
-        return any(each.state != b"p" and (each.state != b"n" or filed_in(each.value) < since) for each in found)
+        """Whether one of the blockers is no pending page: it may take long until it is settled."""
+        return any(view.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
 
     def _join_rest(self, filing: Filing, view: View) -> Rounds[bool]:
         """Place a page where others stood; return whether that shows ids that it has not met."""
@@ -283,12 +268,7 @@ class ClaimProtocol(ShardReader):
         id, is_changed = filing.id, record is not filing.record and record != filing.record
         claimed = False
         if not (offer.committed or is_changed or offer.judge is None):
-            # Nobody buries a page that is pending for less than a lease, and the next call, or renewal, ends that.
-            if filing.is_first and self.now() - filing.filed < self._lease / 3:
-                self.wire.later([self.layout.claim(id)])
-                claimed = True
-            else:
-                claimed = (yield [self.layout.claim(id)])[0] == 1
+            claimed = (yield [self.layout.claim(id)])[0] == 1
         if not claimed:
             known = b"*" if offer.judge is None else b"".join([*view.gone, *view.met])
             value = self._value(filing.filed, record, self.now()) if is_changed else b""
@@ -307,15 +287,12 @@ class ClaimProtocol(ShardReader):
 
     # -- what a page meets ----------------------------------------------------------------------
 
-    def _meet(self, view: View, filing: Filing) -> Rounds[None]:
+    def _meet(self, view: View, keys: Sequence[bytes]) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and remove those that are gone."""
-        keys = filing.record.lookup_keys
         while ask := view.unmet():
             now = self.now()
-            contend = [] if filing.contends else [self.layout.contend(filing.id)]
-            replies = yield [*[self.layout.fetch(id, now) for id in ask], *contend]
-            filing.contends = True
-            found = {id: Found(*reply) for id, reply in zip(ask, replies, strict=False)}
+            replies = yield [self.layout.fetch(id, now) for id in ask]
+            found = {id: Found(*reply) for id, reply in zip(ask, replies, strict=True)}
             absent = [id for id, each in found.items() if each.state == b"X"]
             dead = [id for id in found if self.is_expired(found[id])] + (yield from self._dead(found))
             removed = yield from self.remove_dead([(id, found[id]) for id in dead])
@@ -326,21 +303,10 @@ class ClaimProtocol(ShardReader):
                     view.met[id] = each, self.layout.candidate(id, each, self.tokens)
             yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
 
-    @staticmethod
-    def _looked_up(record: Record) -> Sequence[bytes]:
-        return tuple(dict.fromkeys(record.lookup_keys))
-
-    def _of_one_node(self, record: Record) -> Sequence[bytes]:
-        """The lookup keys of the node that has most, beside that of the URL: each node more costs it a message."""
-        keys = self._looked_up(record)
-        owners, url = self.wire.map.owners, recent_url_key(record.url)
-        nodes = Counter(owners[self.layout.slot_of(key)] for key in keys if key != url)
-        best = max(nodes, key=nodes.__getitem__, default=None)
-        return [key for key in keys if owners[self.layout.slot_of(key)] == best and key != url]
-
-    def _look(self, offer: JudgedOffer, view: View, keys: Sequence[bytes]) -> Rounds[Offer | None]:
+    def _look(self, offer: JudgedOffer, view: View) -> Rounds[Offer | None]:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
+        keys = tuple(dict.fromkeys(offer.record.lookup_keys))
         view.add(keys, (yield self.layout.read_buckets(keys)), b"")
         yield from self.read(view)
         candidates = view.candidates()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP
-from dedupcrawl.stores.redis.sharded.layout import PENDING, Found, long_id, others_in, packed_time
+from dedupcrawl.stores.redis.sharded.layout import Found, long_id, others_in, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ class Filing:
     record: Record
     token: bytes  #: of the worker
     joined: set[bytes] = field(default_factory=set)  #: keys of the buckets in which its id is
-    is_first: bool = False  #: all its buckets were empty
-    contends: bool = False  #: its home knows that it has met others
     long_id: int = field(init=False)  #: the id as a candidate has it
 
     def __post_init__(self) -> None:
@@ -179,7 +177,7 @@ class ShardReader:
 
     def _is_late(self, id: bytes, found: Found) -> bool:
         """Whether a page has been pending, or has no owner, for a lease. An own claim can still be committed."""
-        if found.state not in {*PENDING, b"u"} or long_id(id, found.value) in self.own:
+        if found.state not in {b"p", b"u"} or long_id(id, found.value) in self.own:
             return False
         return filed_in(found.value) < self.now() - self._lease
 
@@ -202,7 +200,7 @@ class ShardReader:
             return set()
         now = self.now()
         replies = yield [
-            self.layout.bury(id, each.token, now, pending=each.state in PENDING)
+            self.layout.bury(id, each.token, now, pending=each.state == b"p")
             if each.state != b"c"  # that of nobody, too, may be committed meanwhile
             else self.layout.remove(id, each.value[:TIME_BYTES])
             for id, each in dead

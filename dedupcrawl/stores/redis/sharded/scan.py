@@ -26,7 +26,7 @@ TAGS_AT_ONCE = 16  #: tags that are listed together
 BATCH = 100  #: fields of a tag in one call, which so takes the server a fraction of a millisecond
 SHELVES = 4  #: hashes of a tag, of either kind, whose memory is read
 OUTGROWN = 6  #: times the planned pages, beyond which servers no longer keep the hashes as flat lists
-SAMPLES = 64  #: records of a tag, and buckets of a hash, that are read to count them
+SAMPLES = 64  #: records of a tag, and a sixteenth of its buckets, that are read to count them
 
 
 def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) -> Iterator[list[tuple[bytes, Found]]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from contextlib import suppress
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,6 +126,8 @@ class ShardedStore(JudgedStore):
         except BaseException:
             self._end()
             raise
+        with suppress(StoreError):  # a node that is away now may not be needed
+            log_outgrown(self._layout, self._ask)
 
     # -- opening, leases and closing ------------------------------------------------------------
 
@@ -136,7 +139,6 @@ class ShardedStore(JudgedStore):
         self._meta, self.secret = meta, meta.secret
         self._layout.set_shelves(meta.shelves)
         self._layout.codec = ValueCodec(meta.scheme, meta.secret)
-        log_outgrown(self._layout, self._ask)
         if self._scheme is not None:
             self._take_token()
 
