@@ -108,8 +108,7 @@ class RedisSession:
         return self._twice(self._call_many_once, operation, requests, again)
 
     def _twice(self, call: Callable[[str, A], T], operation: str, request: A, again: str | None) -> T:
-        if self.ended or self._process != os.getpid():
-            self.check()
+        self.check()
         try:
             if self._connections is None:
                 return call(operation, request)

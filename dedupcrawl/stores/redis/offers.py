@@ -71,8 +71,7 @@ class OfferClient:
 
     def claim(self, record: Record, since: int) -> int | list[Any]:
         """File an open claim."""
-        if self._unconfirmed_records or self._unconfirmed_claims:
-            self.withdraw_unconfirmed()
+        self.withdraw_unconfirmed()
         serial = next(self._serials).to_bytes(6, "big")
         try:
             return self._file(self._request(record, since, self._lease, serial))
@@ -83,8 +82,7 @@ class OfferClient:
 
     def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
         """File a record as committed, and remove those that it supersedes."""
-        if self._unconfirmed_records or self._unconfirmed_claims:
-            self.withdraw_unconfirmed()
+        self.withdraw_unconfirmed()
         superseded = b"".join([id.to_bytes(6, "big") for id in supersede]) if supersede else b""
         request = self._request(record, since, _NONE, b"", superseded)
         try:

@@ -116,8 +116,8 @@ class ShardLayout:
 
     def set_shelves(self, shelves: int) -> None:
         """Take the number of bucket hashes under each tag from the namespace."""
-        pages = shelves * SHELF // KEYS_OF_PAGE if shelves > 1 else 0  # of a tag; 0: there is no plan
         self.shelves = shelves
+        pages = self.planned // TAGS if shelves > 1 else 0  # of a tag; 0: there is no plan
         self.record_shelves = max(1, round(pages / RECORDS)) if pages else 0
         self.id_bytes = 4 if 0 < pages <= SHORT_IDS else 5
 
