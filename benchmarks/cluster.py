@@ -45,7 +45,6 @@ from dedupcrawl.stores.base import JudgedStore, url_key
 from dedupcrawl.stores.redis.address import PLANNED
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
-from dedupcrawl.utils.iteration import chunked
 from tests.stores.servers import Cluster, Server, binaries
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def race_worker(url: str, namespace: str, numbers: list[int], barrier: Any, resu
     with open_store(url, namespace=namespace, scheme={}, lease=600.0) as store:
         assert isinstance(store, JudgedStore)
         barrier.wait()
-        results.put([page.sketches[0] for some in chunked(pages, BATCH) for page in keep(store, some)])
+        results.put([page.sketches[0] for page in keep(store, pages)])
 
 
 def race(cluster: Cluster, runs: int, pages: int, workers: int, plan: int) -> None:
@@ -176,11 +175,10 @@ def measured(store: Store, servers: Sequence[Server], pages: Sequence[Record], b
     before = [cpu_seconds(each) for each in servers]
     trips = store._wire.trips if isinstance(store, ShardedStore) else 0
     began = time.process_time()
-    for some in chunked(pages, batch):
-        if isinstance(store, JudgedStore):
-            keep(store, some)
-        else:
-            put_on_server(store, some)
+    if isinstance(store, JudgedStore):
+        keep(store, pages, batch)
+    else:
+        put_on_server(store, pages)
     client = time.process_time() - began
     spent = [cpu_seconds(each) - start for each, start in zip(servers, before, strict=True)]
     trips = store._wire.trips - trips if isinstance(store, ShardedStore) else 0

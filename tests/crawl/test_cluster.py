@@ -93,8 +93,8 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
     lapses: list[int] = []
     offer = ClaimProtocol.offer
 
-    def overtaken(protocol: ClaimProtocol, offers: Any) -> Any:
-        end = offer(protocol, offers)
+    def overtaken(protocol: ClaimProtocol, offers: Any, committed: Any) -> Any:
+        end = offer(protocol, offers, committed)
         if not lapses:
             lapses.append(dedup.lapses)
             opener.clock.now += 61
@@ -107,7 +107,7 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
         if together:
             record = dedup.file(page)
             assert isinstance(record, Record)
-            [claim] = await claims._registry.claim_together([(record, page.url, ResponseState())])
+            [claim] = await claims._registry.claim_together([(record, page.url, ResponseState())], [])
             assert isinstance(claim, ItemClaim)
         else:
             claim = await claims.judge(page, ResponseState())

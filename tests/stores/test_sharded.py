@@ -22,6 +22,7 @@ from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState, JudgedOffer, Judgement, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.sharded.layout import LISTED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.protocol import Look
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
@@ -68,7 +69,7 @@ class Walker:
         protocol = self.store._protocol
         fresh = self.rounds is None
         if self.rounds is None:
-            self.rounds = protocol.claim(JudgedOffer(self.page, self.judge), [], looks=self.random.random() < 0.3)
+            self.rounds = protocol.claim(JudgedOffer(self.page, self.judge), [], self.look())
         try:
             wants = next(self.rounds) if fresh else self.rounds.send(self.replies)
         except StopIteration as stop:
@@ -76,6 +77,10 @@ class Walker:
             return
         self.todo = list(enumerate(wants))
         self.replies = [None] * len(wants)
+
+    def look(self) -> Look:
+        (found,) = self.random.choices([Look.NOT, Look.ONE_NODE, Look.ALL_NODES], weights=[6, 2, 2])
+        return found
 
     def _end(self, end: Offer) -> None:
         self.rounds = None

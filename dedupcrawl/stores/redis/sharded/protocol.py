@@ -11,21 +11,24 @@ pages at a time, and sends what all of them want in one round trip.
 ================================  =====================================================================
 step                              commands
 ================================  =====================================================================
-look (where many are copies)      read the buckets, then the records: a duplicate ends here
+look (where many are copies)      read the buckets, then the records: a duplicate ends here. A single page
+                                  first reads the buckets of one node, which is enough for most duplicates
 file                              the record as pending; its id into each empty bucket; the others are read
 contest                           read every id that is met; what is absent is condemned, and refiles
 wait, wound                       for lower, at higher pending ids; an open claim ends it: the caller waits
 join                              the buckets where others stood, and contest what that shows
 claim                             unless wounded; then settle with the blockers that may be kept
+commit                            with the first round of the next pages, or by itself
 ================================  =====================================================================
 """
 
 from __future__ import annotations
 
 import time
+from enum import Enum
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dedupcrawl.stores.base import Offer
 from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, packed_time
@@ -47,6 +50,14 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all p
 MOST_DRAWS = 64  #: ids that a page draws: if 64 are taken, nearly all are
 LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the servers less
 MEMORY = 64  #: pages over which that share is measured
+
+
+class Look(Enum):
+    """Whether pages are looked up before they are filed."""
+
+    NOT = "not"
+    ONE_NODE = "one node"  #: first on one node: saves messages, if a page has them to itself
+    ALL_NODES = "all nodes"
 
 
 class ClaimProtocol(ShardReader):
@@ -116,30 +127,37 @@ class ClaimProtocol(ShardReader):
             raise failure
         return ends
 
-    def offer(self, offers: Sequence[JudgedOffer]) -> tuple[list[Offer], list[Filing]]:
-        """Claim pages together; return their offers, and the filings of those that were kept.
+    def offer(
+        self, offers: Sequence[JudgedOffer], committed: Sequence[Filing] = ()
+    ) -> tuple[list[Offer], list[Filing], list[Filing]]:
+        """Claim pages together, and commit claims in their first round trip.
 
-        When it raises, none of them stays claimed.
+        When it raises, none of the pages stays claimed, and any of the claims may be committed.
+
+        Returns:
+            The offers of the pages, the filings of those that were kept, and the claims that do not exist any more.
         """
-        looks = self._duplicates > LOOK_RATE
+        look = Look.NOT if self._duplicates <= LOOK_RATE else Look.ONE_NODE if len(offers) == 1 else Look.ALL_NODES
         claimed: list[Filing] = []
+        pages: list[Rounds[Any]] = [self.claim(each, claimed, look) for each in offers]
         try:
-            ends = self.run([self.claim(each, claimed, looks=looks) for each in offers])
+            *found, lost = self.run([*pages, self.commit(committed)])
         except BaseException:
             self.abandoned.update((filing.id, filing) for filing in claimed)
             raise
+        ends = cast("list[Offer]", found)
         for each, end in zip(offers, ends, strict=True):
             if each.judge is not None:
                 self._duplicates += ((end.id is None) - self._duplicates) / MEMORY
-        return ends, claimed
+        return ends, claimed, lost
 
     # -- one page -------------------------------------------------------------------------------
 
-    def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
+    def claim(self, offer: JudgedOffer, claimed: list[Filing], look: Look = Look.NOT) -> Rounds[Offer]:
         """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
         view = View(self.layout)
-        if looks and offer.judge is not None:
-            found = yield from self._look(offer, view)
+        if look is not Look.NOT and offer.judge is not None:
+            found = yield from self._look(offer, view, look)
             if found is not None:
                 return found
         own, key = offer.record.keys[:1], recent_url_key(offer.record.url)
@@ -285,6 +303,20 @@ class ClaimProtocol(ShardReader):
         leaves = [self.layout.leave(key, id) for key in dict.fromkeys(keys)]
         return [self.layout.remove(id, packed_time(filed), condemned), *leaves]
 
+    # -- claims ---------------------------------------------------------------------------------
+
+    def commit(self, filings: Sequence[Filing]) -> Rounds[list[Filing]]:
+        """Make claims permanent; return those that do not exist any more."""
+        if not filings:
+            return []
+        pairs = [self.layout.seal(filing.id) for filing in filings]
+        sealed = yield [seal for seal, _ in pairs]
+        # Not in the same call: while a slot moves, the seal may be sent again after the command behind it is executed.
+        self.wire.later([end for (_, end), reply in zip(pairs, sealed, strict=True) if reply == 1])
+        left = [filing for filing, reply in zip(filings, sealed, strict=True) if reply != 1]
+        there = (yield [self.layout.commit(filing.id) for filing in left]) if left else []
+        return [filing for filing, reply in zip(left, there, strict=True) if reply != 1]
+
     # -- what a page meets ----------------------------------------------------------------------
 
     def _meet(self, view: View, keys: Sequence[bytes]) -> Rounds[None]:
@@ -303,16 +335,27 @@ class ClaimProtocol(ShardReader):
                     view.met[id] = each, self.layout.candidate(id, each, self.tokens)
             yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
 
-    def _look(self, offer: JudgedOffer, view: View) -> Rounds[Offer | None]:
+    def _look(self, offer: JudgedOffer, view: View, look: Look) -> Rounds[Offer | None]:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
         keys = tuple(dict.fromkeys(offer.record.lookup_keys))
-        view.add(keys, (yield self.layout.read_buckets(keys)), b"")
-        yield from self.read(view)
-        candidates = view.candidates()
-        judgement = offer.judge(candidates)
+        commands = self.layout.read_buckets(keys)
+        parts = self._parts(commands) if look is Look.ONE_NODE else [range(len(keys))]
+        for part in parts:
+            view.add([keys[n] for n in part], (yield [commands[n] for n in part]), b"")
+            yield from self.read(view)
+            judgement = offer.judge(view.candidates())
+            if judgement.is_final:  # a page that the other nodes have cannot change it
+                break
         if judgement.record is None or self._is_open(judgement, view):
-            return Offer(None, tuple(candidates))
+            return Offer(None, tuple(view.candidates()))
         view.met = {id: each for id, each in view.met.items() if each[0].state == b"c"}
         view.gone.clear()
         return None
+
+    def _parts(self, commands: Sequence[Command]) -> list[Sequence[int]]:
+        """Return the numbers of the commands for the node that has most of them, and those of the others."""
+        places = [self.wire.place_of(command) for command in commands]
+        largest = max(places, key=places.count)
+        first = [n for n, place in enumerate(places) if place == largest]
+        return [first, rest] if (rest := [n for n in range(len(places)) if n not in first]) else [first]

@@ -146,6 +146,10 @@ class ClusterWire:
                 self._later += carried
             raise
 
+    def place_of(self, command: Command) -> Place | None:
+        """Return the node that has the slot of a command, as far as it is known here."""
+        return self.map.owners[command.slot]
+
     def later(self, commands: Sequence[Command]) -> None:
         """Send commands with the next call. They bear to be sent twice, or never, and nobody wants their replies."""
         with self._lock:
