@@ -173,8 +173,7 @@ class ShardedStore(JudgedStore):
         return milliseconds(time.monotonic() + self._offset if self._server_clock is None else self._server_clock())
 
     def renew(self) -> int:
-        self._end_stages()
-        self._clean_up()
+        self._session.check()
         self._synchronize()
         self._renewed = self._now()
         if not self._extend_lease(""):
@@ -182,6 +181,8 @@ class ShardedStore(JudgedStore):
                 self.lost_leases += 1  # before the new token: what was filed until now has the old one
                 self._enter()
         self._adopt_own()
+        self._end_stages()
+        self._clean_up()
         return len(self._own)
 
     def _adopt_own(self) -> None:
