@@ -198,7 +198,7 @@ class ClaimManager:
 
     async def _claim_and_commit(self, pages: Sequence[tuple[Record, str, ResponseState]]) -> list[ItemClaim | Pending]:
         """Claim pages, and commit the claims whose items are durable, in one call of the store."""
-        with self._changed.taken(lambda claim: claim.state is PageState.COMMITTED) as durable:
+        with self._changed.taken(lambda claim: claim.state is PageState.COMMITTED, CHUNK) as durable:
             is_stored = False
             try:
                 answers = await self._registry.claim_together(pages, _filed(durable))
