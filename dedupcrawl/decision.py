@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from dedupcrawl.detectors.base import Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
-from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
+from dedupcrawl.page.structure import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.siblings import is_refresh, site_of, why_different, why_siblings
 from dedupcrawl.stores.base import ClaimState
 

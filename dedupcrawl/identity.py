@@ -49,8 +49,8 @@ from dedupcrawl.identity_codec import (
     Sample,
     pack_identity,
 )
-from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.signatures import LAYOUT_BYTES, with_layout, without_layout
+from dedupcrawl.page.rules import word_set
+from dedupcrawl.page.structure import LAYOUT_BYTES, with_layout, without_layout
 from dedupcrawl.sentence_sketches import (
     MAX_TOKEN_BYTES,
     count_hashes,

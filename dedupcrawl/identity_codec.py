@@ -35,7 +35,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedupcrawl.page.signatures import without_layout
+from dedupcrawl.page.structure import without_layout
 from dedupcrawl.sentence_sketches import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 
 if TYPE_CHECKING:

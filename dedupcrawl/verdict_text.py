@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import BY_URL, SIBLINGS, Status
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.page.signatures import EVIDENCE, OTHER, SAME
+from dedupcrawl.page.structure import EVIDENCE, OTHER, SAME
 from dedupcrawl.utils.formatting import similarity_text
 
 if TYPE_CHECKING:

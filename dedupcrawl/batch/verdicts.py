@@ -21,7 +21,7 @@ from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
 from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, Status, cluster_of
-from dedupcrawl.page.signatures import LITTLE_READ
+from dedupcrawl.page.structure import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
-from dedupcrawl.page.document import check_body
+from dedupcrawl.page.document import TOO_SLOW, TooSlowError, check_body, time_limit
 from dedupcrawl.page.options import BUILT_IN
 from dedupcrawl.page.readers import response_text
 from dedupcrawl.text.kernel import utf8_length
-from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

@@ -18,11 +18,11 @@ from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
+from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.siblings import host_of
 from dedupcrawl.site_counts import SiteCounts
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
-from dedupcrawl.utils.time_limit import TOO_SLOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
