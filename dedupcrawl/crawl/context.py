@@ -15,8 +15,8 @@ from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.feeds import FeedTracker
-from dedupcrawl.crawl.items import ResponseTracker
-from dedupcrawl.crawl.recorder import PageRecorder
+from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
+from dedupcrawl.crawl.recorder import LedgerRecorder
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import FEED_MODE, Options
 from dedupcrawl.crawl.stats import CrawlStats
@@ -69,7 +69,7 @@ class CrawlContext:
         logger.debug("dedupcrawl: requests to servers: %(packing)s", {"packing": packed_urls.description()})
         options = Options.from_settings(crawler.settings, (crawler.spider or crawler.spidercls).name)
         feeds = _feeds(crawler) if options.commit_with_feeds else None
-        recorder = PageRecorder(crawler, options.report)
+        recorder = PageRecorder() if options.report is None else LedgerRecorder(crawler, options.report)
         stats = CrawlStats(crawler, options.on_store_error, recorder)
         client = StoreClient(crawler, options, stats)
         claims = ClaimManager(crawler, client, options, stats, recorder)

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.claims import ClaimManager, UnsettledClaim
     from dedupcrawl.crawl.concurrency import ThreadPool
-    from dedupcrawl.crawl.items import ResponseState, ResponseTracker
-    from dedupcrawl.crawl.recorder import PageRecorder
+    from dedupcrawl.crawl.items import PageRecorder, ResponseState, ResponseTracker
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.decision import Verdict
@@ -226,6 +225,7 @@ class PageJudge:
             claim.advance(PageState.DROPPED)
             self._stats.dropped(claim.verdict, size)
         self._recorder.record_verdict(claim, subject, size, response)
+        claim.comparison = None  # saves memory
         return claim
 
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 from scrapy.utils.asyncio import create_looping_call
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
-from dedupcrawl.crawl.items import Outcomes, PageState
-from dedupcrawl.crawl.recorder import PageRecorder
+from dedupcrawl.crawl.items import Outcomes, PageRecorder, PageState
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
