@@ -11,7 +11,7 @@ from dedupcrawl.identity import sketch_identity, unread_identity
 from dedupcrawl.page.document import check_time
 from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.page.structure import LITTLE_READ, with_layout
-from dedupcrawl.siblings import host_of
+from dedupcrawl.sites import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_person, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text
 from dedupcrawl.text.kernel import is_compiled, loaded, normalizer

@@ -18,8 +18,8 @@ from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION
 from dedupcrawl.batch.formats.base import Fields
 from dedupcrawl.batch.solver import Rules
 from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.decision import VERSIONS, Matcher, Policy
-from dedupcrawl.detectors.base import Relation
+from dedupcrawl.decision import Matcher, Policy
+from dedupcrawl.detectors.base import VERSIONS, Relation
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, package_version

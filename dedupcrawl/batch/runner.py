@@ -36,7 +36,7 @@ from dedupcrawl.batch.workdir import (
     write_state,
 )
 from dedupcrawl.errors import DedupError, package_version
-from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
+from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.stores.base import differences
 from dedupcrawl.utils.iteration import NoProgress
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.prior_sources import PriorSource
     from dedupcrawl.batch.solver import Solution
-    from dedupcrawl.site_counts import SiteNotice
+    from dedupcrawl.sites import SiteNotice
     from dedupcrawl.utils.iteration import Progress
 
 

@@ -20,7 +20,8 @@ from dedupcrawl.batch.fingerprint_table import to_bytes, to_text
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
-from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, Status, cluster_of
+from dedupcrawl.decision import Status, cluster_of
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, VERSIONS
 from dedupcrawl.page.structure import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
 

@@ -22,7 +22,7 @@ from dedupcrawl.cli.options import (
 )
 from dedupcrawl.cli.report import batch_report, print_notices, require_pyarrow, write_report
 from dedupcrawl.config import Config
-from dedupcrawl.site_counts import SiteNotice
+from dedupcrawl.sites import SiteNotice
 from dedupcrawl.tools.evaluation.runs import with_constants
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from dedupcrawl.utils.redaction import hide_password
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.site_counts import SiteNotice
+    from dedupcrawl.sites import SiteNotice
     from dedupcrawl.tools.report.report_model import Report
 
 ACCEPTED_RUNS = "ledgers of crawls, or one folder of a batch (its --out), or one URL of a store"

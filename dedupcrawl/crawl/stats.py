@@ -18,8 +18,7 @@ from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
 from dedupcrawl.page.document import TOO_SLOW
-from dedupcrawl.siblings import host_of
-from dedupcrawl.site_counts import SiteCounts
+from dedupcrawl.sites import SiteCounts, host_of
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
 

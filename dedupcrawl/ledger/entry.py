@@ -15,7 +15,7 @@ import orjson
 
 from dedupcrawl.decision import Status, Verdict, cluster_of
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
-from dedupcrawl.siblings import host_of
+from dedupcrawl.sites import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,7 +14,7 @@ import numpy as np
 
 from dedupcrawl.batch.fingerprint_table import to_text
 from dedupcrawl.batch.solver import NONE, RELATIONS, build_index
-from dedupcrawl.decision import DUPLICATE_RELATIONS
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.ledger.counters import (
     BIN_EDGES,
     BINS,

@@ -10,14 +10,14 @@ from dedupcrawl.batch.finished_batch import open_finished_batch, read_pages_agai
 from dedupcrawl.batch.job import ARRIVAL
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.constants import settings_shown
-from dedupcrawl.decision import DUPLICATE_RELATIONS, Matcher, Status, Verdict, cluster_of
-from dedupcrawl.detectors.base import Relation
+from dedupcrawl.decision import Matcher, Status, Verdict, cluster_of
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Relation
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
 from dedupcrawl.page.structure import evidence_with_layout
-from dedupcrawl.site_counts import SiteNotice
+from dedupcrawl.sites import SiteNotice
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report

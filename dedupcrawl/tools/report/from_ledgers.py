@@ -11,7 +11,7 @@ from dedupcrawl.ledger.counters import merge_flows, merge_histograms, merge_host
 from dedupcrawl.ledger.entry import Fate, stored_host
 from dedupcrawl.ledger.ledger import ClusterSize, Ledger
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
-from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
+from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
 from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
 from dedupcrawl.utils.formatting import counted

@@ -17,7 +17,7 @@ from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, Host,
 from dedupcrawl.ledger.entry import stored_host
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
-from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
+from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import ClaimState, log_damage

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
-    from dedupcrawl.site_counts import SiteNotice
+    from dedupcrawl.sites import SiteNotice
     from dedupcrawl.tools.report.messages import Messages
     from dedupcrawl.tools.report.report_model import Cluster, PageRow, Pair, Report
 

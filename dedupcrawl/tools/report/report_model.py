@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.ledger.counters import Flow, Histogram, Host, RunTotals, Slice
     from dedupcrawl.ledger.ledger import ClusterSize
-    from dedupcrawl.site_counts import SiteNotice
+    from dedupcrawl.sites import SiteNotice
 
     PairKey = Hashable
 

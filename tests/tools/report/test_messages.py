@@ -24,7 +24,7 @@ from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.structure import EVIDENCE, OTHER
-from dedupcrawl.site_counts import NoticeKind, SiteNotice
+from dedupcrawl.sites import NoticeKind, SiteNotice
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect import comparison, inspection
 from dedupcrawl.tools.inspect.render import render
