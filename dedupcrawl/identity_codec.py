@@ -1,6 +1,6 @@
 """The parts of an identity, and how they are packed into bytes.
 
-An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows is a string of
+An identity begins with the signature of the layout (``page/structure.py``). The sketch that follows is a string of
 bits, padded with zeros to whole bytes:
 
 * 8 flags, see :class:`Flag`; 4 bits each: numbers of digit names, telling names and fillers; 3 bits each: numbers of

@@ -385,9 +385,9 @@ def test_any_host(host: str) -> None:
     assert registrable_domain(name) == expected(name)
 
 
-@pytest.mark.parametrize("module", ["dedupcrawl.siblings", "dedupcrawl.cli", "dedupcrawl.batch.runner"])
+@pytest.mark.parametrize("module", ["dedupcrawl.sites", "dedupcrawl.cli", "dedupcrawl.batch.runner"])
 def test_requests_is_not_imported(module: str) -> None:
-    check = "from dedupcrawl.siblings import site_of; assert site_of('http://a.b.co.uk/') == 'b.co.uk'"
+    check = "from dedupcrawl.sites import site_of; assert site_of('http://a.b.co.uk/') == 'b.co.uk'"
     loaded = "import sys; sys.exit(', '.join({'requests', 'tldextract', 'urllib3'} & {*sys.modules}) or None)"
     command = [sys.executable, "-c", f"import {module}; {check}; {loaded}"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
