@@ -33,7 +33,7 @@ from dedupcrawl.stores.base import (
     scheme_json,
     url_key,
 )
-from dedupcrawl.text.kernel import is_compiled
+from dedupcrawl.text.features import is_compiled
 from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.resources import Closing

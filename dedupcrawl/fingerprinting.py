@@ -13,8 +13,7 @@ from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.page.structure import LITTLE_READ, with_layout
 from dedupcrawl.sites import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_person, url_key
-from dedupcrawl.text.features import Features, FeaturesBatch, compared_text
-from dedupcrawl.text.kernel import is_compiled, loaded, normalizer
+from dedupcrawl.text.features import Features, FeaturesBatch, compared_text, is_compiled, loaded, normalizer
 from dedupcrawl.text.normalize import expanded_length
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import compiled
 from dedupcrawl.stores.opening import is_local
 from dedupcrawl.stores.redis import packed_urls
-from dedupcrawl.text import kernel
+from dedupcrawl.text import features
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -64,7 +64,7 @@ class CrawlContext:
     @classmethod
     def _create(cls, crawler: Crawler, pipeline: type[object]) -> CrawlContext:
         # The crawler's spider may have been renamed when it was created.
-        logger.debug("dedupcrawl: text kernel: %(kernel)s", {"kernel": kernel.description()})
+        logger.debug("dedupcrawl: text kernel: %(kernel)s", {"kernel": features.kernel_description()})
         logger.debug("dedupcrawl: page reading: %(reading)s", {"reading": compiled.description()})
         logger.debug("dedupcrawl: requests to servers: %(packing)s", {"packing": packed_urls.description()})
         options = Options.from_settings(crawler.settings, (crawler.spider or crawler.spidercls).name)

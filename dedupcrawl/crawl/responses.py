@@ -20,7 +20,7 @@ from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import TOO_SLOW, TooSlowError, check_body, time_limit
 from dedupcrawl.page.options import BUILT_IN
 from dedupcrawl.page.readers import response_text
-from dedupcrawl.text.kernel import utf8_length
+from dedupcrawl.text.features import utf8_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

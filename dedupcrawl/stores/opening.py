@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
-from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import SHARDED, URL_FORMS, is_server, read_address
+from dedupcrawl.stores.transactional import MemoryStore
 from dedupcrawl.utils.redaction import hide_password, hide_password_in
 
 if TYPE_CHECKING:
