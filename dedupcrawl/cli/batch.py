@@ -156,7 +156,7 @@ def _engine(job: Job, master: str) -> Iterator[Engine | None]:
     if not master:
         yield None
         return
-    from dedupcrawl.batch.spark.requirements import check_installed  # noqa: PLC0415
+    from dedupcrawl.batch.spark import check_installed  # noqa: PLC0415
 
     check_installed()
     from dedupcrawl.batch.spark.engine import SparkEngine  # noqa: PLC0415

@@ -29,12 +29,10 @@ from dedupcrawl.cli.options import (
     project_config,
 )
 from dedupcrawl.cli.store import only_namespace
-from dedupcrawl.config import Config
-from dedupcrawl.constants import with_constant
+from dedupcrawl.config import Config, recovered, with_constant
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import Page, PageError, ReadOptions
-from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
 from dedupcrawl.stores.workers import printable

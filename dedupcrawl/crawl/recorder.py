@@ -9,8 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dedupcrawl.config import CONFIG_FIELDS
-from dedupcrawl.constants import settings_json
+from dedupcrawl.config import CONFIG_FIELDS, settings_json
 from dedupcrawl.crawl.concurrency import ThreadPool
 from dedupcrawl.crawl.items import PageRecorder
 from dedupcrawl.errors import DedupError, SettingError, package_version

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
-from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.constants import PREFIX, setting_name
+from dedupcrawl.config import CONFIG_FIELDS, PREFIX, Config, setting_name
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.stores.opening import MEMORY

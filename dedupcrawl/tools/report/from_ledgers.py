@@ -13,9 +13,8 @@ from dedupcrawl.ledger.ledger import ClusterSize, Ledger
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
 from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
-from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
+from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict, siblings_text
 from dedupcrawl.utils.formatting import counted
-from dedupcrawl.verdict_text import siblings_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
