@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl import Config, Deduplicator, Status
-from dedupcrawl.config import Config, recovered
+from dedupcrawl.config import recovered
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors, schemes
 from dedupcrawl.errors import SettingError, StoreError

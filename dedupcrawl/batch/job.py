@@ -1,4 +1,4 @@
-"""The description of a batch (:class:`Job`), its fingerprints (:class:`Corpus`), and the order in which it is judged."""
+"""The description of a batch (:class:`Job`), its fingerprints (:class:`Corpus`), and the order of judging."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
-from dedupcrawl.tools.report.messages import PageLanguage
+from dedupcrawl.tools.report.html_bundle import PageLanguage
 from dedupcrawl.utils.formatting import size
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.decision import Status
-from dedupcrawl.ledger.entry import Fate
+from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.page_view import PageView
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.decision import Claim, Verdict
-    from dedupcrawl.ledger.entry import Compare, EntryHandle
+    from dedupcrawl.ledger.ledger_schema import Compare, EntryHandle
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Candidate, Record
 

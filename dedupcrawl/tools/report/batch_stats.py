@@ -28,7 +28,7 @@ from dedupcrawl.ledger.counters import (
     bin_of,
     slice_width,
 )
-from dedupcrawl.ledger.entry import stored_host
+from dedupcrawl.ledger.ledger_schema import stored_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

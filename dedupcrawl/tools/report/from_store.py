@@ -13,9 +13,8 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, DedupError, SettingError, package_version
 from dedupcrawl.ledger import counters
 from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, Host, RunTotals, Slice
-from dedupcrawl.ledger.entry import stored_host
 from dedupcrawl.ledger.ledger import ClusterSize
-from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
+from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash, stored_host
 from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import ClaimState, log_damage

@@ -20,7 +20,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.decision import BY_URL, SIBLINGS, Status, Verdict
 from dedupcrawl.detectors.base import Detector, Opinion, Relation, no_opinion
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
-from dedupcrawl.ledger.entry import Fate
+from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.structure import EVIDENCE, OTHER
@@ -38,9 +38,8 @@ from dedupcrawl.tools.report import (
     report_builder,
     report_model,
 )
-from dedupcrawl.tools.report.html_bundle import assemble_page
+from dedupcrawl.tools.report.html_bundle import ENGLISH, Messages, PageLanguage, assemble_page, chinese, page_languages
 from dedupcrawl.tools.report.html_report import render_report
-from dedupcrawl.tools.report.messages import ENGLISH, Messages, PageLanguage, chinese, page_languages
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.texts import CHINESE
 from tests.texts import ENGLISH as ENGLISH_TEXT
