@@ -24,7 +24,7 @@ from dedupcrawl.detectors.base import VERSIONS, Relation
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, package_version
-from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.stores import MEMORY
 from dedupcrawl.text.secret_seed import SecretSeed, without_secrets
 from dedupcrawl.utils.redaction import hide_password
 

@@ -20,7 +20,7 @@ from scrapy.utils.project import data_path
 from dedupcrawl.config import CONFIG_FIELDS, PREFIX, Config, setting_name
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.stores import MEMORY
 from dedupcrawl.stores.redis.address import SCRAPY_REDIS, url_from_settings
 from dedupcrawl.utils.redaction import hide_password_in
 
