@@ -325,7 +325,8 @@ class Deduplicator(Closing):
         """
         if isinstance(self.store, JudgedStore):
             return self._filer.claim_judged(self.store, pages, commit)
-        self.commit(commit)
+        if commit:
+            self.commit(commit)
         claims: list[Claim | Pending] = []
 
         def work() -> list[Claim | Pending]:

@@ -197,12 +197,15 @@ class ClaimManager:
     async def _claim_and_commit(self, pages: Sequence[tuple[Record, str, ResponseState]]) -> list[ItemClaim | Pending]:
         """Claim pages, and commit the claims whose items are durable, in one call of the store."""
         with self._changed.taken(lambda claim: claim.state is PageState.COMMITTED, CHUNK) as durable:
-            is_stored = False
             try:
                 answers = await self._registry.claim_together(pages, _filed(durable))
-                is_stored = True
-            finally:
-                self._committed(durable, is_stored=is_stored)
+            except Exception:  # maybe of one page
+                await self._commit(durable)
+                raise
+            except BaseException:
+                self._committed(durable, is_stored=False)
+                raise
+            self._committed(durable, is_stored=True)
         return answers
 
     async def _judge_together(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:

@@ -16,6 +16,7 @@ from dedupcrawl.crawl.items import ItemClaim, PageState, ResponseState, advance_
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.errors import StoreError
+from dedupcrawl.filing import RecordJudge
 from dedupcrawl.stores.base import ClaimState, Record
 from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
@@ -131,9 +132,9 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
         opener.close()
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("fails", ["", "node", "page"])
 def test_pages_whose_items_are_durable_are_committed_with_the_next_pages(
-    nodes: Cluster, monkeypatch: pytest.MonkeyPatch, fails: bool
+    nodes: Cluster, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     deferred: list[Any] = []
 
@@ -152,30 +153,38 @@ def test_pages_whose_items_are_durable_are_committed_with_the_next_pages(
             assert isinstance(record, Record)
             store = dedup.store
             assert isinstance(store, ShardedStore)
-            if fails:
+            if fails == "page":
+                monkeypatch.setattr(RecordJudge, "__call__", unjudged)
+            if fails == "node":
                 store._wire.close()
                 monkeypatch.setattr(store._wire, "_patience", 0.0)
                 monkeypatch.setattr(store._wire, "_kind", refused)
             batch = claims._claim_and_commit([(record, page.url, ResponseState())])
-            if fails:
+            if fails == "node":
                 with pytest.raises(StoreError):
                     await batch
                 assert deferred == [("http://a.example/", PageState.COMMITTED), "http://a.example/"]
             else:
-                [second] = await batch
-                assert isinstance(second, ItemClaim)
-                assert [each.record.url for each in store.records() if each.state is ClaimState.COMMITTED] == [
-                    "http://a.example/"
-                ]
-                assert [*claims._registry.open.values()] == [second]
+                if fails:
+                    with pytest.raises(ValueError, match="failed"):
+                        await batch
+                else:
+                    [second] = await batch
+                    assert [*claims._registry.open.values()] == [second]
+                states = {each.record.url: each.state for each in store.records()}
+                assert states["http://a.example/"] is ClaimState.COMMITTED
                 assert deferred == []
             assert first.outcome.is_set
             assert not claims._changed._entries
             await asyncio.wait_for(claims._changed.drain(), 60)
-            if fails:
+            if fails == "node":
                 store._session.end()
 
     asyncio.run(asyncio.wait_for(work(), 600))
+
+
+def unjudged(judge: RecordJudge, candidates: Any) -> Any:
+    raise ValueError("the judge failed")
 
 
 def refused(**options: Any) -> Any:

@@ -22,13 +22,13 @@ from dedupcrawl.filing import RecordJudge
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState, JudgedOffer, Judgement, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address
-from dedupcrawl.stores.redis.sharded.layout import LISTED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.layout import _DIGESTS, LISTED, TAGS, Command
 from dedupcrawl.stores.redis.sharded.protocol import Look
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
 from tests.stores.factories import Clock, ShardedOpener, file, key, record
-from tests.stores.sharding import SameSketch, keep, leftovers, run_together, sharded, story
+from tests.stores.sharding import SameSketch, is_waiting, keep, leftovers, run_together, sharded, story
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -271,6 +271,78 @@ def test_a_claim_that_was_lost_is_filed_again_with_the_next_pages(nodes: Cluster
         assert next_claim.verdict.keep
         assert dedup.check(text=first, url="http://c/").of == "http://a/"
         assert (dedup.info().pages, dedup.info().open) == (2, 1)
+
+
+def filings(sent: Sequence[Command]) -> list[bytes]:
+    """Of each page that is filed, whether it is pending."""
+    return [each.words[-1] for each in sent if each.words[1:2] == (_DIGESTS["file"],)]
+
+
+def test_a_page_that_was_blocked_does_not_claim_again_as_it_files_itself(nodes: Cluster) -> None:
+    """Two that do could block each other for ever."""
+    with sharded(nodes.url) as one, sharded(nodes.url) as other:
+        page, copy = story(1, "http://a"), story(1, "http://b")
+        (end,) = one.offer_judged([JudgedOffer(page, SameSketch(page))])
+        assert end.id is not None
+        for expected in ([b"", b"1"], [b"1"], [b"1"]):
+            with recorded(other) as sent:
+                (blocked,) = other.offer_judged([JudgedOffer(copy, SameSketch(copy))])
+            assert is_waiting(blocked, copy)
+            assert filings(sent) == expected
+        one.release([end.id])
+        with recorded(other) as sent:
+            (kept,) = other.offer_judged([JudgedOffer(copy, SameSketch(copy))])
+        assert kept.id is not None
+        assert filings(sent) == [b"1"]
+        assert other.release([kept.id]) == 1
+        with recorded(other) as sent:
+            assert other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0].id is not None
+        assert filings(sent) == [b""]
+
+
+def test_an_old_claim_is_waited_for_at_once(clocked: ShardedOpener, clock_of: Clock) -> None:
+    one, other = clocked(), clocked()
+    page, copy = story(1, "http://a"), story(1, "http://b")
+    assert one.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id is not None
+    clock_of.now += 3
+    with recorded(other) as sent:
+        assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    assert filings(sent) == [b""]
+    with recorded(other) as sent:
+        assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    assert filings(sent) == [b"1"]
+
+
+@pytest.mark.parametrize("how", ["offer", "release"])
+def test_a_withdrawal_that_a_failover_has_lost_is_sent_again(clocked: ShardedOpener, clock_of: Clock, how: str) -> None:
+    one, other = clocked(), clocked()
+    page, copy = story(1, "http://a"), story(1, "http://b")
+    with recorded(one) as sent:
+        if how == "offer":
+            (first,) = other.offer_judged([JudgedOffer(copy, SameSketch(copy))])
+            assert is_waiting(one.offer_judged([JudgedOffer(page, SameSketch(page))])[0], page)
+            assert first.id is not None
+            assert other.release([first.id]) == 1
+        else:
+            (first,) = one.offer_judged([JudgedOffer(page, SameSketch(page))])
+            assert first.id is not None
+            assert one.release([first.id]) == 1
+    ends = [n for n, each in enumerate(sent) if each.words[1:2] == (_DIGESTS["remove"],)]
+    filed = [each for each in sent[: ends[0]] if each.words[0] in {b"EVALSHA", b"HSETNX"}]
+    assert one._wire.ask(filed)[0] is not None  # what the replica has
+    assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    for _ in range(2):
+        clock_of.now += 20
+        one.renew()
+        other.renew()
+    assert other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0].id is not None
+
+
+def test_a_page_without_keys_is_kept_wherever_pages_are_looked_up(nodes: Cluster) -> None:
+    with sharded(nodes.url) as store:
+        store._protocol._duplicates = 1.0
+        page = replace(story(1, "http://a"), keys=())
+        assert store.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id is not None
 
 
 # -- looking on one node -------------------------------------------------------------------------

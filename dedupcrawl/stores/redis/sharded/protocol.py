@@ -29,7 +29,7 @@ commit                            with the first round of the next pages, or by 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from enum import Enum
 from itertools import accumulate
 from threading import Lock
@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dedupcrawl.stores.base import Offer
 from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, packed_time
-from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, recent_url_key
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, recent_url_key
 from dedupcrawl.stores.redis.sharded.reader import Filing, ShardReader, View
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ T = TypeVar("T")
 
 PATIENCE = 1.0  #: seconds for which a page waits for pending ones; most take milliseconds
 REMEMBERED = 4096  #: pages that were blocked, until they are offered again
+DECIDED = 2000  #: milliseconds after which a page that claimed as it filed itself has read what it met
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all pages wait
 MOST_DRAWS = 64  #: ids that a page draws: if 64 are taken, nearly all are
 LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the servers less
@@ -64,6 +65,30 @@ class Look(Enum):
     NOT = "not"
     ONE_NODE = "one node"  #: first on one node: saves messages, if a page has them to itself
     ALL_NODES = "all nodes"
+
+
+class SentAgain:
+    """Commands that withdraw claims. A failover may lose them, and others would wait for a claim that nobody has.
+
+    So each is sent a second time, with the second renewal of the lease after it.
+    """
+
+    def __init__(self) -> None:
+        self._new: deque[Command] = deque(maxlen=REMEMBERED)
+        self._old: deque[Command] = deque()
+
+    def add(self, commands: Iterable[Command]) -> None:
+        """Add commands that were sent; they must change nothing if they were not lost."""
+        self._new.extend(commands)
+
+    @property
+    def due(self) -> list[Command]:
+        """The commands to send with this renewal."""
+        return [*self._old]
+
+    def sent(self) -> None:
+        """Forget the commands that were due."""
+        self._old, self._new = self._new, deque(maxlen=REMEMBERED)
 
 
 class ClaimProtocol(ShardReader):
@@ -93,6 +118,7 @@ class ClaimProtocol(ShardReader):
         self._duplicates = 0.0  # share of the latest pages
         self.token = b""  #: of this worker
         self.abandoned: dict[bytes, Filing] = {}  #: filings to withdraw: an error ended them, and they may be there
+        self.withdrawn = SentAgain()
         self._left: OrderedDict[tuple[str, float, tuple[bytes, ...]], None] = OrderedDict()  # pages that were blocked
         self._lock = Lock()
 
@@ -178,13 +204,12 @@ class ClaimProtocol(ShardReader):
                 if end is None or end.id is None:
                     withdrawal = self.removal(filing.id, filing.filed, filing.joined)
                     yield withdrawal if is_filed else withdrawal[1:]  # another page may have the id
+                    self.withdrawn.add(withdrawal[:1] if is_filed and not filing.pends else [])
             except BaseException:
                 self.abandoned[filing.id] = filing
                 raise
             if end is not None:
                 claimed += [filing] if end.id is not None else []
-                if end.id is None and pends:
-                    self._leave(offer.record)
                 return end
             view, pends = view.restarted(), True
         raise self.layout.full()
@@ -253,9 +278,11 @@ class ClaimProtocol(ShardReader):
             if view.buckets or view.blockers:
                 yield from self._meet(view, filing.record.lookup_keys)
             judgement = offer.judge(view.candidates())
-            if judgement.blockers and not filing.pends:
+            if judgement.blockers and not (filing.pends or self._is_decided(judgement, view)):
                 return None
             if self._must_leave(judgement, view):
+                if judgement.record is not None:
+                    self._leave(offer.record)
                 return Offer(None, tuple(view.candidates()))
             if judgement.blockers:
                 yield from self._wound_or_wait(judgement, filing, view)
@@ -291,6 +318,12 @@ class ClaimProtocol(ShardReader):
     def _is_open(self, judgement: Judgement, view: View) -> bool:
         """Whether one of the blockers is no pending page: it may take long until it is settled."""
         return any(view.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
+
+    def _is_decided(self, judgement: Judgement, view: View) -> bool:
+        """Whether one of the blockers is a claim for so long that its page will not withdraw to contend."""
+        before = self.now() - DECIDED
+        found = [view.met[self.layout.short_id(id)][0] for id in judgement.blockers]
+        return any(each.state != b"p" and filed_in(each.value) < before for each in found)
 
     def _join_rest(self, filing: Filing, view: View) -> Rounds[bool]:
         """Place a page where others stood; return whether that shows ids that it has not met."""
@@ -362,7 +395,7 @@ class ClaimProtocol(ShardReader):
         assert offer.judge is not None
         keys = tuple(dict.fromkeys(offer.record.lookup_keys))
         commands = self.layout.read_buckets(keys)
-        parts = self._parts(commands) if look is Look.ONE_NODE else [range(len(keys))]
+        parts = self._parts(commands) if look is Look.ONE_NODE and keys else [range(len(keys))]
         for part in parts:
             view.add([keys[n] for n in part], (yield [commands[n] for n in part]), b"")
             yield from self.read(view)

@@ -181,6 +181,8 @@ class ShardedStore(JudgedStore):
                 self.lost_leases += 1  # before the new token: what was filed until now has the old one
                 self._enter()
         self._adopt_own()
+        self._ask(self._protocol.withdrawn.due)
+        self._protocol.withdrawn.sent()
         self._end_stages()
         self._clean_up()
         return len(self._own)
@@ -359,6 +361,7 @@ class ShardedStore(JudgedStore):
         return self._count([self._layout.scraped(filing.id, filing.token) for _, filing in own])
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
+        self._session.check()
         own = dict(self._own_filings(ids))
         lost = [self._run(self._protocol.commit(some)) for some in chunked(own.values(), AT_ONCE)]
         committed = len(own) - sum(map(len, lost))
@@ -396,7 +399,9 @@ class ShardedStore(JudgedStore):
 
     def release(self, ids: Iterable[int]) -> int:
         own = self._own_filings(ids)
-        released = self._count([self._layout.remove(each.id, packed_time(each.filed)) for _, each in own])
+        removals = [self._layout.remove(each.id, packed_time(each.filed)) for _, each in own]
+        released = self._count(removals)
+        self._protocol.withdrawn.add(removals)
         self._ask([self._layout.leave(key, each.id) for _, each in own for key in each.record.keys])
         self._remove_own(id for id, _ in own)
         return released
