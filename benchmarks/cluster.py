@@ -28,6 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 WORKERS = 8
 SERVER_BARS = {"new, batched": 1.15, "duplicate, batched": 0.7, "new, singly": 1.6, "duplicate, singly": 1.2}
+TURN = 200  #: pages that one of two sides is offered singly, before the other one is
 CLIENT_US = 50.0
 BALANCE = 0.05  #: of a third
 
@@ -82,7 +84,7 @@ def race_worker(url: str, namespace: str, numbers: list[int], barrier: Any, resu
     with open_store(url, namespace=namespace, scheme={}, lease=600.0) as store:
         assert isinstance(store, JudgedStore)
         barrier.wait()
-        results.put([page.sketches[0] for some in chunked(pages, BATCH) for page in keep(store, some)])
+        results.put([page.sketches[0] for page in keep(store, pages)])
 
 
 def race(cluster: Cluster, runs: int, pages: int, workers: int, plan: int) -> None:
@@ -176,11 +178,10 @@ def measured(store: Store, servers: Sequence[Server], pages: Sequence[Record], b
     before = [cpu_seconds(each) for each in servers]
     trips = store._wire.trips if isinstance(store, ShardedStore) else 0
     began = time.process_time()
-    for some in chunked(pages, batch):
-        if isinstance(store, JudgedStore):
-            keep(store, some)
-        else:
-            put_on_server(store, some)
+    if isinstance(store, JudgedStore):
+        keep(store, pages, batch)
+    else:
+        put_on_server(store, pages)
     client = time.process_time() - began
     spent = [cpu_seconds(each) - start for each, start in zip(servers, before, strict=True)]
     trips = store._wire.trips - trips if isinstance(store, ShardedStore) else 0
@@ -211,7 +212,7 @@ def cost(rounds: int, pages: int, plan: int, replicas: int) -> None:
     for name, bar in SERVER_BARS.items():
         kind, how = name.split(", ")
         one, many = found[f"{kind}, {how}, one server"], found[name]
-        # The two sides of a round are measured one after the other, so that other load affects both.
+        # The two sides are measured in turns, so that other load affects both.
         ratio = median(each.server / beside.server for each, beside in zip(many, one, strict=True))
         client = min(each.client for each in many)
         print(
@@ -247,18 +248,16 @@ def _cost_round(
 ) -> None:
     first = [crawled_page(n) for n in range(pages)]
     copies = [copy_of(page) for page in first]
-    with open_store(single.url, namespace=f"cost{number}{how}", scheme=SCHEME) as store:
-        put_on_server(store, [crawled_page(pages + n) for n in range(50)])
-        for kind, some in (("new", first), ("duplicate", copies)):
-            found.setdefault(f"{kind}, {how}, one server", []).append(measured(store, [single], some, 1))
-    primaries = cluster.primaries()
-    with open_store(planned(cluster, plan), namespace=f"cost{number}{how}", scheme=SCHEME) as store:
-        assert isinstance(store, ShardedStore)
-        keep(store, [crawled_page(pages + n) for n in range(50)])
-        store._protocol._duplicates = 0.0
-        found.setdefault(f"new, {how}", []).append(measured(store, primaries, first, batch))
-        store._protocol._duplicates = 1.0  # as in a crawl with many copies
-        found.setdefault(f"duplicate, {how}", []).append(measured(store, primaries, copies, batch))
+    primaries, opened = cluster.primaries(), partial(open_store, namespace=f"cost{number}{how}", scheme=SCHEME)
+    with opened(single.url) as one, opened(planned(cluster, plan)) as many:
+        assert isinstance(many, ShardedStore)
+        put_on_server(one, [crawled_page(pages + n) for n in range(50)])
+        keep(many, [crawled_page(pages + n) for n in range(50)])
+        for kind, some, duplicates in (("new", first, 0.0), ("duplicate", copies, 1.0)):  # 1: as with many copies
+            many._protocol._duplicates = duplicates
+            for part in chunked(some, pages if batch > 1 else TURN):
+                found.setdefault(f"{kind}, {how}, one server", []).append(measured(one, [single], part, 1))
+                found.setdefault(f"{kind}, {how}", []).append(measured(many, primaries, part, batch))
 
 
 # -- storm ----------------------------------------------------------------------------------------

@@ -56,28 +56,48 @@ def storm_worker(url: str, number: int, stories: int, file: str) -> None:
     store = patiently(lambda: open_store(url, namespace="storm", scheme={}, lease=LEASE))
     assert isinstance(store, JudgedStore)
     with Path(file).open("ab", 0) as out:
+        worker = _StormWorker(store, out)
         for some in chunked(order, BATCH):
             waiting = [replace(small_page(n), url=f"https://{number}.example/{n}", seen=time.time()) for n in some]
             while waiting:
-                waiting = _storm_batch(store, waiting, out)
+                waiting = worker.offer(waiting)
+        worker.offer([])
     patiently(store.close)
     os._exit(0)
 
 
-def _storm_batch(store: JudgedStore, pages: list[Record], out: Any) -> list[Record]:
-    """Offer pages; return those that are not decided yet."""
-    ends = patiently(lambda: store.offer_judged([JudgedOffer(page, SameStory(page)) for page in pages]))
-    claims = {end.id: page for end, page in zip(ends, pages, strict=True) if end.id is not None}
-    out.write(b"".join(b"k" + page.sketches[0] for page in claims.values()))
-    if claims and patiently(lambda: store.commit(claims)) < len(claims):
-        for claim, page in claims.items():  # as Deduplicator.commit: they are stored, so they are filed again
-            if patiently(partial(store.get, claim)) is None:
-                patiently(partial(store.add, page, FILE_ANYWAY))
-    out.write(b"".join(b"c" + page.sketches[0] for page in claims.values()))
-    left = [page for end, page in zip(ends, pages, strict=True) if is_waiting(end, page)]
-    if len(left) == len(pages):
-        time.sleep(0.02)
-    return left
+class _StormWorker:
+    """Offers pages with the commits of those that it has kept before.
+
+    Args:
+        store: of the worker.
+        out: file for what it keeps, without a buffer.
+    """
+
+    def __init__(self, store: JudgedStore, out: Any) -> None:
+        self._store = store
+        self._out = out
+        self._claims: dict[int, Record] = {}
+
+    def offer(self, pages: list[Record]) -> list[Record]:
+        """Offer pages; return those that are not decided yet."""
+        offers = [JudgedOffer(page, SameStory(page)) for page in pages]
+        count, ends = patiently(lambda: self._store.commit_and_offer(self._claims, offers))
+        if count < len(self._claims):
+            self._file_again()
+        self._out.write(b"".join(b"c" + page.sketches[0] for page in self._claims.values()))
+        self._claims = {end.id: page for end, page in zip(ends, pages, strict=True) if end.id is not None}
+        self._out.write(b"".join(b"k" + page.sketches[0] for page in self._claims.values()))
+        left = [page for end, page in zip(ends, pages, strict=True) if is_waiting(end, page)]
+        if pages and len(left) == len(pages):
+            time.sleep(0.02)
+        return left
+
+    def _file_again(self) -> None:
+        """File claims that were lost again, as Deduplicator.commit does: they are stored."""
+        for claim, page in self._claims.items():
+            if patiently(partial(self._store.get, claim)) is None:
+                patiently(partial(self._store.add, page, FILE_ANYWAY))
 
 
 class Storm:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from benchmarks.shared import page_of
 from dedupcrawl.stores.base import ClaimState, JudgedOffer, JudgedStore, Judgement
+from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dedupcrawl.stores.base import Candidate, Offer, Record
 
@@ -28,7 +29,7 @@ class SameStory:
         story = self.page.sketches[0]
         same = [each for each in candidates if each.record.sketches[0] == story]
         if any(each.state is ClaimState.COMMITTED for each in same):
-            return Judgement(None)
+            return Judgement(None, is_final=True)
         return Judgement(self.page, tuple(each.id for each in same))
 
 
@@ -37,19 +38,23 @@ def is_waiting(end: Offer, page: Record) -> bool:
     return end.id is None and SameStory(page)(end.candidates).record is not None
 
 
-def keep(store: JudgedStore, pages: Sequence[Record]) -> list[Record]:
-    """Offer pages until all are decided; return those that are kept."""
+def keep(store: JudgedStore, pages: Iterable[Record], at_once: int = BATCH) -> list[Record]:
+    """Offer pages until all are decided, each batch with the commits of the last one; return those that are kept."""
     kept: list[Record] = []
-    waiting = list(pages)
-    while waiting:
-        ends = store.offer_judged([JudgedOffer(page, SameStory(page)) for page in waiting])
-        claims = {end.id: page for end, page in zip(ends, waiting, strict=True) if end.id is not None}
-        store.commit(claims)
-        kept += claims.values()
-        left = [page for end, page in zip(ends, waiting, strict=True) if is_waiting(end, page)]
-        if len(left) == len(waiting):
-            time.sleep(0.02)
-        waiting = left
+    claims: dict[int, Record] = {}
+    for some in chunked(pages, at_once):
+        waiting = some
+        while waiting:
+            offers = [JudgedOffer(page, SameStory(page)) for page in waiting]
+            count, ends = store.commit_and_offer(claims, offers)
+            assert count == len(claims), "a claim was lost"
+            claims = {end.id: page for end, page in zip(ends, waiting, strict=True) if end.id is not None}
+            kept += claims.values()
+            left = [page for end, page in zip(ends, waiting, strict=True) if is_waiting(end, page)]
+            if len(left) == len(waiting):
+                time.sleep(0.02)
+            waiting = left
+    store.commit(claims)
     return kept
 
 

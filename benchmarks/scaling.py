@@ -92,7 +92,6 @@ class Assumptions:
     core_share: float = 0.5  #: of the one core on which a server executes commands, at the peak
     replicas: int = 1  #: of each primary
     lag_s: float = 1.0  #: by which a replica is behind at a failover; with a healthy one it is milliseconds
-    round_trips: float = 2.0  #: awaited by a page
     batch_us: float = 130.0  #: processor time of a document in a batch (``benchmarks.batch``)
     batch_bytes: float = 400.0  #: work folder of a batch, a document
 

@@ -344,6 +344,11 @@ class Policy:
         """Return the ids of the unsettled pages that may drop the page."""
         return tuple(finding.candidate.id for finding in self._decisive(findings) if not finding.settled)
 
+    def is_final(self, finding: Finding) -> bool:
+        """Return whether a page that this finding drops is dropped whatever other findings there are."""
+        stronger = {each for each in DUPLICATE_RELATIONS if _STRENGTH[each] < _STRENGTH[finding.relation]}
+        return self.keep == "first" and stronger <= self.drop
+
     def verdict(self, url: str, record: Record, findings: Sequence[Finding]) -> Verdict:
         """Return the verdict from settled pages alone."""
         return self._related(url, record, [finding for finding in findings if finding.settled]).verdict

@@ -314,13 +314,19 @@ class Deduplicator(Closing):
         """Do the same as :meth:`try_claim` for a fingerprinted page; ``url`` is for the verdict."""
         return self._filer.claim(record, url, versions=versions, give_up=give_up)
 
-    def claim_records(self, pages: Sequence[tuple[Record, str]]) -> list[Claim | Pending]:
+    def claim_records(self, pages: Sequence[tuple[Record, str]], commit: Sequence[Claim] = ()) -> list[Claim | Pending]:
         """Do the same as :meth:`claim_record` for pages in order, in one transaction or in few round trips.
 
-        When it raises, none of the pages is claimed.
+        When it raises, none of the pages is claimed, and the claims to commit can be committed again.
+
+        Args:
+            pages: fingerprinted pages, and their URLs for the verdicts.
+            commit: claims to make permanent, as with :meth:`commit`; on a cluster in the same round trips.
         """
         if isinstance(self.store, JudgedStore):
-            return self._filer.claim_judged(self.store, pages)
+            return self._filer.claim_judged(self.store, pages, commit)
+        if commit:
+            self.commit(commit)
         claims: list[Claim | Pending] = []
 
         def work() -> list[Claim | Pending]:

@@ -18,7 +18,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement, Offer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dedupcrawl.decision import ClaimOwner, Decision, Matcher, Policy
     from dedupcrawl.stores.base import Candidate, Record
@@ -56,7 +56,9 @@ class RecordJudge:
         if isinstance(decision, Pending):
             return Judgement(page, self._policy.blockers(findings))
         self.record = replace(page, cluster=decision.cluster) if decision.cluster else page
-        return Judgement(self.record if decision.verdict.keep else None)
+        if decision.verdict.keep:
+            return Judgement(self.record)
+        return Judgement(None, is_final=decision.because is not None and self._policy.is_final(decision.because))
 
 
 class PageFiler:
@@ -81,19 +83,42 @@ class PageFiler:
             self._held.add(claim.id)
         return claim
 
-    def claim_judged(self, store: JudgedStore, pages: Sequence[tuple[Record, str]]) -> list[Claim | Pending]:
-        """Claim pages together. When it raises, none is claimed."""
-        judged = self._file_judged(store, pages)
-        self._held.update(claim.id for claim in judged if isinstance(claim, Claim) and claim.id is not None)
+    def claim_judged(
+        self, store: JudgedStore, pages: Sequence[tuple[Record, str]], commit: Sequence[Claim] = ()
+    ) -> list[Claim | Pending]:
+        """Claim pages together, and commit claims in the same round trips.
+
+        When it raises, none of the pages is claimed, and the claims may not be committed.
+        """
+        self.commit(claim for claim in commit if claim.supersedes)
+        held = self._held_among(commit)
+        judges = [self._judge(record, url, versions=True, give_up=False) for record, url in pages]
+        count, offers = store.commit_and_offer(held, [JudgedOffer(judge.record, judge) for judge in judges])
+        judged = [self._judged(judge, offer) for judge, offer in zip(judges, offers, strict=True)]
+        claims = [claim for claim in judged if isinstance(claim, Claim)]
+        self._held.update(claim.id for claim in claims if claim.id is not None)
+        try:
+            self._committed(held, count)
+        except BaseException:
+            with suppress(StoreError):
+                self.release(claims)
+            raise
         return judged
 
     def commit(self, claims: Iterable[Claim]) -> None:
         """Make claims permanent; see :meth:`~dedupcrawl.Deduplicator.commit`."""
-        held = {claim.id: claim for claim in claims if claim.id is not None and claim.id in self._held}
-        if not held:
-            return
-        supersede = [old for claim in held.values() for old in claim.supersedes]
-        if self._owner.store.commit(held, supersede) < len(held):
+        held = self._held_among(claims)
+        if held:
+            supersede = [old for claim in held.values() for old in claim.supersedes]
+            self._committed(held, self._owner.store.commit(held, supersede), supersede)
+
+    def _held_among(self, claims: Iterable[Claim]) -> dict[int, Claim]:
+        """Return by id those claims that are open."""
+        return {claim.id: claim for claim in claims if claim.id is not None and claim.id in self._held}
+
+    def _committed(self, held: Mapping[int, Claim], count: int, supersede: Iterable[int] = ()) -> None:
+        """Handle that the store has committed so many of these claims."""
+        if count < len(held):
             self._refile(held.values())
         self._held.difference_update(held, supersede)
 
@@ -125,8 +150,8 @@ class PageFiler:
             supersede: whether it replaces the pages that the policy says it replaces, if ``committed``.
         """
         if isinstance(self._owner.store, JudgedStore):
-            terms = {"versions": versions, "give_up": give_up, "committed": committed, "supersede": supersede}
-            return self._file_judged(self._owner.store, [(record, url)], **terms)[0]
+            judge = self._judge(record, url, versions=versions, give_up=give_up)
+            return self._file_judged(self._owner.store, judge, committed=committed, supersede=supersede)
         seen: dict[int, Candidate] = {}
         lost: int | None = None
         while True:
@@ -148,34 +173,28 @@ class PageFiler:
             earlier = (each for each in offer.candidates if lost is None or each.id < lost)
             seen.update((candidate.id, candidate) for candidate in earlier)
 
+    def _judge(self, record: Record, url: str, *, versions: bool, give_up: bool) -> RecordJudge:
+        return RecordJudge(self._matcher, self._policy, record, url, versions=versions, give_up=give_up)
+
     def _file_judged(
-        self,
-        store: JudgedStore,
-        pages: Sequence[tuple[Record, str]],
-        *,
-        versions: bool = True,
-        give_up: bool = False,
-        committed: bool = False,
-        supersede: bool = True,
-    ) -> list[Claim | Pending]:
-        """Do the same as :meth:`file` for pages of a store that asks for judgements."""
+        self, store: JudgedStore, judge: RecordJudge, *, committed: bool, supersede: bool
+    ) -> Claim | Pending:
+        """Do the same as :meth:`file` for a store that asks for judgements."""
         replaces = committed and supersede and self._policy.keep == "latest"
-        terms = {"versions": versions, "give_up": give_up}
-        judges = [RecordJudge(self._matcher, self._policy, record, url, **terms) for record, url in pages]
-        offers = store.offer_judged([JudgedOffer(each.record, each, committed and not replaces) for each in judges])
-        claims: list[Claim | Pending] = []
-        for judge, offer in zip(judges, offers, strict=True):
-            decision, candidates = judge.decision, offer.candidates
-            if isinstance(decision, Pending):
-                claims.append(decision)
-            elif offer.id is None:
-                claims.append(Claim(decision.verdict, self._owner, record=judge.record, candidates=candidates))
-            else:
-                if replaces:
-                    self._commit_new(store, offer.id, decision.supersedes)
-                filed = offer.id, judge.record, decision.supersedes, candidates
-                claims.append(Claim(decision.verdict, self._owner, *filed))
-        return claims
+        (offer,) = store.offer_judged([JudgedOffer(judge.record, judge, committed and not replaces)])
+        claim = self._judged(judge, offer)
+        if replaces and isinstance(claim, Claim) and claim.id is not None:
+            self._commit_new(store, claim.id, claim.supersedes)
+        return claim
+
+    def _judged(self, judge: RecordJudge, offer: Offer) -> Claim | Pending:
+        """Return the answer for a page that a store has judged."""
+        decision, candidates = judge.decision, offer.candidates
+        if isinstance(decision, Pending):
+            return decision
+        if offer.id is None:
+            return Claim(decision.verdict, self._owner, record=judge.record, candidates=candidates)
+        return Claim(decision.verdict, self._owner, offer.id, judge.record, decision.supersedes, candidates)
 
     def _commit_new(self, store: JudgedStore, id: int, supersedes: tuple[int, ...]) -> None:
         """Commit a claim that its caller does not know of yet; withdraw it if the store fails."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dedupcrawl import Claim, Deduplicator, Page
 from dedupcrawl.config import DROP
-from dedupcrawl.decision import Matcher, Pending, Policy
-from dedupcrawl.detectors.base import Relation
+from dedupcrawl.decision import SIBLINGS, Finding, Matcher, Pending, Policy
+from dedupcrawl.detectors.base import Match, Relation
+from dedupcrawl.page.structure import LITTLE_READ
+from dedupcrawl.stores.base import Candidate, ClaimState, Record
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 if TYPE_CHECKING:
@@ -152,6 +157,47 @@ def test_a_matcher_and_a_policy_can_be_used_alone(dedup: Deduplicator) -> None:
         findings = matcher.findings(new.record, [old], versions=True)
         assert [finding.relation for finding in findings] == ([relation] if relation else [])
         assert Policy(frozenset(), "first").verdict("u", new.record, findings).relation is relation
+
+
+RELATIONS = st.sampled_from(Relation)
+
+
+@given(
+    drop=st.frozensets(RELATIONS),
+    keep=st.sampled_from(["first", "latest"]),
+    relations=st.lists(st.tuples(RELATIONS, st.booleans(), st.booleans()), min_size=1, max_size=4),
+)
+def test_a_final_finding_drops_a_page_whatever_other_pages_there_are(
+    drop: frozenset[Relation], keep: str, relations: list[tuple[Relation, bool, bool]]
+) -> None:
+    """Also pages whose claims are open, and pages of which little was read."""
+    page, policy = Record("http://new/", (), (), 0.0), Policy(drop, keep)
+    findings = []
+    for id, (relation, is_open, is_little) in enumerate(relations):
+        state = ClaimState.OPEN if is_open else ClaimState.COMMITTED
+        evidence = {SIBLINGS: LITTLE_READ} if is_little else {}
+        match = Match(0.9, relation, evidence)
+        findings.append(Finding(Candidate(id, replace(page, url=f"http://{id}/"), state, mine=False), match, "minhash"))
+    first, together = (
+        policy.decide("u", page, sorted(some, key=lambda each: each.order)) for some in (findings[:1], findings)
+    )
+    if isinstance(first, Pending) or first.verdict.keep:
+        return
+    assert first.because is not None
+    if policy.is_final(first.because):
+        assert not isinstance(together, Pending)
+        assert not together.verdict.keep
+
+
+def test_near_duplicates_are_final_by_default() -> None:
+    policy = Policy(DROP, "first")
+    record = Candidate(1, Record("http://a/", (), (), 0.0), ClaimState.COMMITTED, mine=False)
+    for relation in (Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED):
+        finding = Finding(record, Match(0.9, relation), "minhash")
+        assert policy.is_final(finding)
+        assert not replace(policy, keep="latest").is_final(finding)
+    near = Finding(record, Match(0.9, Relation.NEAR_DUPLICATE), "minhash")
+    assert not Policy(frozenset({Relation.NEAR_DUPLICATE}), "first").is_final(near)  # an identical page is kept
 
 
 # -- revisits -----------------------------------------------------------------------------------

@@ -31,8 +31,9 @@ T = TypeVar("T")
 
 FIRST_PAUSE = 0.05  #: seconds before another worker's claim is checked again; doubles each time
 LONGEST_PAUSE = 1.0  #: upper limit of the pause in seconds
-#: Seconds for which states of claims are collected: as long as pages are, so that a call has many of both.
-COLLECT = 0.02
+#: Seconds for which states of claims wait for the next call that claims pages: as long as another worker waits at
+#: least before it checks them again.
+COLLECT = FIRST_PAUSE
 
 
 class ClaimRegistry:
@@ -101,13 +102,15 @@ class ClaimRegistry:
         answers = dedup.claim_records([page[:2] for page in pages]) if pages else []
         return self._register_all(answers, pages, lapses)
 
-    async def claim_together(self, pages: Sequence[tuple[Record, str, ResponseState]]) -> list[ItemClaim | Pending]:
-        """Make a first attempt to claim pages in one call of a remote store."""
+    async def claim_together(
+        self, pages: Sequence[tuple[Record, str, ResponseState]], commit: Sequence[Claim]
+    ) -> list[ItemClaim | Pending]:
+        """Make a first attempt to claim pages, and commit claims, in one call of a remote store."""
         dedup = self._client.dedup
         self._offers.add(answered := OneShotEvent())
         lapses = dedup.lapses
         try:
-            answers = await self._client.call(dedup.claim_records, [page[:2] for page in pages]) if pages else []
+            answers = await self._client.call(dedup.claim_records, [page[:2] for page in pages], commit)
             return self._register_all(answers, pages, lapses)
         finally:
             self._offers.discard(answered)
@@ -206,10 +209,9 @@ class ClaimBatch:
 
     async def run(self) -> None:
         """Claim the pages."""
+        pages = [(record, page.url, response) for page, response, record in self._pages]
         try:
-            self._answers = await self._claim_all(
-                [(record, page.url, response) for page, response, record in self._pages]
-            )
+            self._answers = await self._claim_all(pages) if pages else ()
         except Exception:  # noqa: BLE001  # each page is judged, and fails, by itself
             self._answers = ()
         finally:

@@ -185,7 +185,7 @@ class ClaimManager:
             )
         except Exception:  # noqa: BLE001  # each page is judged, and fails, by itself
             return [self.judge(*page) for page in pages]
-        batch = ClaimBatch(self.judge, self._registry.claim_together, split(short, records))
+        batch = ClaimBatch(self.judge, self._claim_and_commit, split(short, records))
         self._background.start(batch.run())
         claims = iter(batch.claims())
         judged: dict[int, ItemClaim | UnsettledClaim] = {
@@ -193,6 +193,20 @@ class ClaimManager:
             for page, record in zip(short, records, strict=True)
         }
         return [judged.get(id(page)) or self.judge(*page) for page in pages]
+
+    async def _claim_and_commit(self, pages: Sequence[tuple[Record, str, ResponseState]]) -> list[ItemClaim | Pending]:
+        """Claim pages, and commit the claims whose items are durable, in one call of the store."""
+        with self._changed.taken(lambda claim: claim.state is PageState.COMMITTED, CHUNK) as durable:
+            try:
+                answers = await self._registry.claim_together(pages, _filed(durable))
+            except Exception:  # maybe of one page
+                await self._commit(durable)
+                raise
+            except BaseException:
+                self._committed(durable, is_stored=False)
+                raise
+            self._committed(durable, is_stored=True)
+        return answers
 
     async def _judge_together(self, pages: Sequence[tuple[Page, ResponseState]]) -> list[ItemClaim | UnsettledClaim]:
         """Judge short pages; return nothing after an error: then each page is judged, and fails, by itself."""
@@ -336,13 +350,19 @@ class ClaimManager:
         for start in range(0, len(claims), CHUNK):
             chunk = claims[start : start + CHUNK]
             filed = _filed(chunk)
-            unfiled = [claim.record for claim in chunk if claim.record]
-            if filed and not await self._call(self._client.dedup.commit, filed):
-                self._client.defer_claims(filed, PageState.COMMITTED)
-                unfiled += [claim.record for claim in filed if claim.record]
-            self._finish(chunk)
-            if unfiled:
-                self._client.defer_records(unfiled)
+            is_stored = not filed or await self._call(self._client.dedup.commit, filed)
+            self._committed(chunk, is_stored=is_stored)
+
+    def _committed(self, claims: Sequence[ItemClaim], *, is_stored: bool) -> None:
+        """Finish claims whose items are durable. What the store does not know yet is delivered when it is back."""
+        filed = _filed(claims)
+        unfiled = [claim.record for claim in claims if claim.record]
+        if filed and not is_stored:
+            self._client.defer_claims(filed, PageState.COMMITTED)
+            unfiled += [claim.record for claim in filed if claim.record]
+        self._finish(claims)
+        if unfiled:
+            self._client.defer_records(unfiled)
 
     async def _release(self, claims: Sequence[ItemClaim]) -> None:
         for start in range(0, len(claims), CHUNK):

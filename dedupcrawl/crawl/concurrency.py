@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -192,6 +194,19 @@ class TurnQueue(Generic[T]):
         self._handling.add(handled := OneShotEvent())
         try:
             await self._handle(entries)
+        finally:
+            self._handling.discard(handled)
+            handled.set()
+
+    @contextmanager
+    def taken(self, wanted: Callable[[T], bool], most: int) -> Generator[list[T], None, None]:
+        """Take the first of the entries that are wanted, to handle them in this context."""
+        taken = [*islice((entry for entry in self._entries if wanted(entry)), most)]
+        for entry in taken:
+            del self._entries[entry]
+        self._handling.add(handled := OneShotEvent())
+        try:
+            yield taken
         finally:
             self._handling.discard(handled)
             handled.set()

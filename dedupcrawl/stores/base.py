@@ -344,6 +344,7 @@ class Judgement:
 
     record: Record | None  #: to file, once no blocker is left; None: the page is not filed
     blockers: tuple[int, ...] = ()  #: ids of candidates whose claims are to be settled before
+    is_final: bool = False  #: whether the page is not filed whatever other candidates there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,13 +364,23 @@ class JudgedStore(Store):
     """
 
     @abstractmethod
-    def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:
-        """Claim pages together, in few round trips. When it raises, none of them is claimed.
+    def commit_and_offer(self, ids: Iterable[int], offers: Sequence[JudgedOffer]) -> tuple[int, list[Offer]]:
+        """Commit claims in the round trips in which pages are claimed together.
+
+        When it raises, none of the pages is claimed, and any of the claims may be committed: commit them again.
+
+        Args:
+            ids: own claims to make permanent, as with :meth:`commit`.
+            offers: pages to claim.
 
         Returns:
-            For each page the id of its claim, or None, and all candidates that were judged. If blockers are why a page
-            was not filed, the caller waits for them and offers it again.
+            How many of the claims existed. And for each page the id of its claim, or None, and all candidates that
+            were judged. If blockers are why a page was not filed, the caller waits for them and offers it again.
         """
+
+    def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:
+        """Claim pages together, as :meth:`commit_and_offer` does."""
+        return self.commit_and_offer((), offers)[1]
 
 
 def scheme_json(scheme: Mapping[str, object]) -> str:

@@ -12,11 +12,14 @@ import pytest
 
 from dedupcrawl import Config, Deduplicator, Page
 from dedupcrawl.crawl.claims import ClaimManager
-from dedupcrawl.crawl.items import ItemClaim, ResponseState
+from dedupcrawl.crawl.items import ItemClaim, PageState, ResponseState, advance_all
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
-from dedupcrawl.stores.base import Record
+from dedupcrawl.errors import StoreError
+from dedupcrawl.filing import RecordJudge
+from dedupcrawl.stores.base import ClaimState, Record
 from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
+from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from tests.crawl.running import REACTORS, finish, start
 from tests.crawl.site import fancy, plain, text
 from tests.stores.factories import Opener
@@ -93,8 +96,8 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
     lapses: list[int] = []
     offer = ClaimProtocol.offer
 
-    def overtaken(protocol: ClaimProtocol, offers: Any) -> Any:
-        end = offer(protocol, offers)
+    def overtaken(protocol: ClaimProtocol, offers: Any, committed: Any) -> Any:
+        end = offer(protocol, offers, committed)
         if not lapses:
             lapses.append(dedup.lapses)
             opener.clock.now += 61
@@ -107,7 +110,7 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
         if together:
             record = dedup.file(page)
             assert isinstance(record, Record)
-            [claim] = await claims._registry.claim_together([(record, page.url, ResponseState())])
+            [claim] = await claims._registry.claim_together([(record, page.url, ResponseState())], [])
             assert isinstance(claim, ItemClaim)
         else:
             claim = await claims.judge(page, ResponseState())
@@ -127,6 +130,65 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
         asyncio.run(asyncio.wait_for(work(), 600))
     finally:
         opener.close()
+
+
+@pytest.mark.parametrize("fails", ["", "node", "page"])
+def test_pages_whose_items_are_durable_are_committed_with_the_next_pages(
+    nodes: Cluster, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    deferred: list[Any] = []
+
+    async def work() -> None:
+        with Deduplicator(nodes.url) as dedup:
+            claims = manager(dedup, nodes.url)
+            client: Any = claims._client
+            client.defer_claims = lambda left, state: deferred.extend((each.record.url, state) for each in left)
+            client.defer_records = lambda left: deferred.extend(each.url for each in left)
+            first = await claims.judge(Page.from_text(text(1), "http://a.example/"), ResponseState())
+            advance_all([first], PageState.OPEN, PageState.SCRAPED)
+            advance_all([first], PageState.SCRAPED, PageState.COMMITTED)
+            claims._changed.add([first], 600)
+            page = Page.from_text(text(2), "http://b.example/")
+            record = dedup.file(page)
+            assert isinstance(record, Record)
+            store = dedup.store
+            assert isinstance(store, ShardedStore)
+            if fails == "page":
+                monkeypatch.setattr(RecordJudge, "__call__", unjudged)
+            if fails == "node":
+                store._wire.close()
+                monkeypatch.setattr(store._wire, "_patience", 0.0)
+                monkeypatch.setattr(store._wire, "_kind", refused)
+            batch = claims._claim_and_commit([(record, page.url, ResponseState())])
+            if fails == "node":
+                with pytest.raises(StoreError):
+                    await batch
+                assert deferred == [("http://a.example/", PageState.COMMITTED), "http://a.example/"]
+            else:
+                if fails:
+                    with pytest.raises(ValueError, match="failed"):
+                        await batch
+                else:
+                    [second] = await batch
+                    assert [*claims._registry.open.values()] == [second]
+                states = {each.record.url: each.state for each in store.records()}
+                assert states["http://a.example/"] is ClaimState.COMMITTED
+                assert deferred == []
+            assert first.outcome.is_set
+            assert not claims._changed._entries
+            await asyncio.wait_for(claims._changed.drain(), 60)
+            if fails == "node":
+                store._session.end()
+
+    asyncio.run(asyncio.wait_for(work(), 600))
+
+
+def unjudged(judge: RecordJudge, candidates: Any) -> Any:
+    raise ValueError("the judge failed")
+
+
+def refused(**options: Any) -> Any:
+    raise ConnectionError("refused")
 
 
 def manager(dedup: Deduplicator, url: str) -> ClaimManager:

@@ -120,6 +120,34 @@ def test_draining_waits_for_what_is_being_handled() -> None:
     asyncio.run(asyncio.wait_for(work(), 600))
 
 
+def test_what_is_taken_is_not_handled_and_waited_for() -> None:
+    free, log = OneShotEvent(), list[str]()
+
+    async def handle(entries: list[str]) -> None:
+        log.extend(entries)
+
+    async def take(queue: TurnQueue[str]) -> None:
+        with queue.taken(str.isupper, 2) as taken:
+            await free.wait()
+            log.append(f"took {taken}")
+
+    async def work() -> None:
+        queue = TurnQueue(handle)
+        queue.add("aBcDE", 60)
+        taking = asyncio.create_task(take(queue))
+        await asyncio.sleep(0.01)
+        drained = asyncio.create_task(queue.drain())
+        await asyncio.sleep(0.01)
+        assert log == ["a", "c", "E"]
+        assert not drained.done()
+        free.set()
+        await drained
+        await taking
+
+    asyncio.run(asyncio.wait_for(work(), 600))
+    assert log == ["a", "c", "E", "took ['B', 'D']"]
+
+
 def test_an_error_of_one_turn_does_not_stop_the_next() -> None:
     log: list[str] = []
 

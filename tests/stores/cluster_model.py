@@ -51,6 +51,7 @@ class Scenario:
     matches: frozenset[tuple[int, int]]  #: (new, old): the new offer is dropped as a copy of the old one
     tickets: tuple[int, ...]  #: of the first attempts; a later one has a higher ticket
     rules: Rules = field(default_factory=Rules)
+    again: tuple[int, ...] = ()  #: offers that have left before
     kills: int = 0  #: of a worker
     stops: int = 0  #: of a worker, for longer than its lease
     refusals: int = 0  #: of an item by a later pipeline, after the claim
@@ -86,6 +87,7 @@ class Offer(NamedTuple):
     settled: frozenset[Id] = frozenset()
     gone: frozenset[Id] = frozenset()  #: blockers
     joined: frozenset[int] = frozenset()
+    pends: bool = False  #: it was filed as pending, and has to claim
     waits: frozenset[tuple[Id, int]] = frozenset()  #: ids and their owners
     wrote: frozenset[int] = frozenset()  #: shards that lack a replica of what this round has written
     result: str = ""  #: kept, dropped, refused, unchecked
@@ -126,6 +128,8 @@ def execute(rules: Rules, shard: Shard, command: Command) -> tuple[Shard, object
     elif after != stage:
         homes[id] = after
     shard = shard._replace(homes=tuple(sorted(homes.items())))
+    if name == "remove":
+        return _execute_in_bucket(shard, "leave", id)
     return _execute_in_bucket(shard, "join", id) if name in {"file", "record"} and reply else (shard, reply)
 
 
@@ -147,16 +151,16 @@ def _execute_at_home(  # noqa: C901  # a case for each command
     known = stage or Stage()
     is_claim = known.state in {PENDING, OPEN}
     match name, *rest:
-        case "file", owner:
+        case "file", owner, again:
             may = stage is None or (is_claim and known.owner == owner)  # or it was sent again
-            return stage or Stage(PENDING, owner), may or None  # type: ignore[arg-type]
-        case "record", _:  # without a stage it looks committed
+            return stage or _filed(owner, again), may or None  # type: ignore[arg-type]
+        case "record", _, _:  # without a stage it looks committed
             return stage or Stage(COMMITTED), True
-        case "stage", owner:
-            return Stage(PENDING, owner), None  # type: ignore[arg-type]
+        case "stage", owner, again:
+            return _filed(owner, again), None  # type: ignore[arg-type]
         case ("unstage",):
             return (known._replace(state=COMMITTED) if is_claim else stage), None
-        case ("drop",):
+        case ("drop",) | ("remove",):
             return (stage if known.state == GONE else None), None
         case ("look",):
             return stage, (known.state, known.owner)
@@ -186,6 +190,10 @@ def _execute_at_home(  # noqa: C901  # a case for each command
     raise AssertionError(name)
 
 
+def _filed(owner: int, again: bool) -> Stage:
+    return Stage(PENDING if again else OPEN, owner)
+
+
 class Model:
     """The clients of a scenario, and all that can happen."""
 
@@ -196,7 +204,7 @@ class Model:
         some = self.scenario
         budget = (some.kills, some.stops, some.refusals, some.late, some.repeats, some.failovers)
         shards = (Shard(),) * (max(map(max, self.keys)) + 1)
-        offers = tuple(self._file(Offer(), who, 0) for who in range(len(self.keys)))
+        offers = tuple(self._file(Offer(), who, int(who in some.again)) for who in range(len(self.keys)))
         return State(offers, shards, (None,) * len(shards), budget)
 
     def home(self, id: Id) -> int:
@@ -210,9 +218,10 @@ class Model:
         assert attempt < ATTEMPTS, "an offer needs too many ids"
         id = ATTEMPTS * who + attempt
         filing = ["file"] if self.rules.atomic_file else ["record", "stage"]
-        todo: list[Command] = [(name, id, offer.owner) for name in filing]
+        again = attempt > 0  # else two pages could give way to each other for ever
+        todo: list[Command] = [(name, id, offer.owner, again) for name in filing]
         todo += [(name, id, key) for key in self.keys[who][1:] for name in ("put", "read")]
-        return self._new(offer, "file", attempt)._replace(todo=frozenset(todo), has_changed=False)
+        return self._new(offer, "file", attempt)._replace(todo=frozenset(todo), has_changed=False, pends=again)
 
     def _withdraw(self, offer: Offer, who: int, step: str, result: str = "", of: int = -1) -> Offer:
         id = ATTEMPTS * who + offer.attempt
@@ -297,6 +306,10 @@ class Model:
 
     def _fetched(self, offer: Offer, who: int, id: Id, found: dict[Id, tuple[str, int]]) -> Offer:
         settled, wait, wound = set(offer.settled), set(), []
+        if not offer.pends and self._is_blocked(who, found):
+            # One command a shard, which leaves fewer states: other withdrawals have what comes between two.
+            rest: list[Command] = [("leave", id, key) for key in self.keys[who][1:]]
+            return _round(offer, "refile", [("remove", id), *rest])
         if (end := self._first_claim(offer, who, found)) is not None:
             return end
         for other, (state, owner) in found.items():
@@ -312,6 +325,11 @@ class Model:
         if wound:
             return _round(offer, "wound", [("wound", other, id) for other in wound])
         return self._decide(offer, who, id)
+
+    def _is_blocked(self, who: int, found: dict[Id, tuple[str, int]]) -> bool:
+        """Whether there are claims of which this page is a copy, and no committed page."""
+        states = {state for other, (state, _) in found.items() if self._is_copy(who, other)}
+        return COMMITTED not in states and bool(states & {PENDING, OPEN})
 
     def _first_claim(
         self, offer: Offer, who: int, found: dict[Id, tuple[str, int]], *, verify: bool = True
@@ -329,7 +347,7 @@ class Model:
             return _round(offer, "wait", [])
         if self.rules.rejoin and (rest := frozenset(self.keys[who]) - offer.joined):
             return _round(offer, "join", [("join", id, key) for key in rest])
-        return _round(offer, "claim", [("claim", id)])
+        return _round(offer, "claim", [("claim", id)]) if offer.pends else self._claimed(offer)
 
     def _blocked(self, offer: Offer, who: int, id: Id, found: dict[Id, tuple[str, int]]) -> Offer:
         """A wounded page gives way to blockers that are claimed, and waits for those that are pending."""

@@ -38,7 +38,7 @@ class SameSketch:
     def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
         same = [each for each in candidates if each.record.sketches[0] == self.page.sketches[0]]
         if any(each.state is ClaimState.COMMITTED for each in same):
-            return Judgement(None)
+            return Judgement(None, is_final=True)
         return Judgement(self.page, tuple(each.id for each in same))
 
 

@@ -50,9 +50,10 @@ SCENARIOS = {
     "equal tickets": offers(TWO, 1, 1),
     "excerpt": offers(TWO, 1, 2, matches=frozenset({(1, 0)})),
     "expansion": offers(TWO, 1, 2, matches=frozenset({(0, 1)})),
-    "two buckets, refusals": offers(TWO, 1, 2, refusals=1),
-    "three offers": offers(((0,), (0,), (0,)), 1, 2, 3),
-    "chain": offers(((0,), (0,), (0,)), 2, 1, 3, matches=frozenset({(0, 1), (1, 0), (1, 2), (2, 1)})),
+    "two buckets, refusals": offers(TWO, 1, 2, again=(1,), refusals=1),
+    "two buckets, both again": offers(TWO, 1, 2, again=(0, 1), refusals=1),
+    "three offers": offers(((0,), (0,), (0,)), 1, 2, 3, again=(0, 1)),
+    "chain": offers(((0,), (0,), (0,)), 2, 1, 3, again=(1, 2), matches=frozenset({(0, 1), (1, 0), (1, 2), (2, 1)})),
     "one home, two faults": offers(HOME, 1, 2, kills=1, refusals=1),
     "one home, stops": offers(HOME, 1, 2, stops=1),
     "one home, failovers": offers(HOME, 1, 2, failovers=1),
@@ -109,8 +110,9 @@ class Runs(RuleBasedStateMachine):
         tickets = tuple(data.draw(st.integers(0, 2)) for _ in filed)
         pairs = {(a, b) for a in range(len(filed)) for b in range(a) if {*filed[a]} & {*filed[b]}}
         alike = frozenset(pair for pair in sorted(pairs) if data.draw(st.integers(0, 3)))
-        faults = dict.fromkeys(("kills", "stops", "refusals", "late", "repeats", "failovers"), 1)
-        scenario = Scenario(filed, alike | {(b, a) for a, b in alike}, tickets, Rules(strict=strict), **faults)
+        faults: dict[str, Any] = dict.fromkeys(("kills", "stops", "refusals", "late", "repeats", "failovers"), 1)
+        again = tuple(n for n in range(len(filed)) if data.draw(st.booleans()))
+        scenario = Scenario(filed, alike | {(b, a) for a, b in alike}, tickets, Rules(strict=strict), again, **faults)
         self.model = Model(scenario)
         self.state = self.model.start()
         self.chance = Random(seed)
@@ -149,7 +151,7 @@ TestRuns.settings = settings(
 IDS, OWNERS = range(4), range(2)
 NUMBER = st.sampled_from(IDS)
 COMMANDS = st.one_of(
-    st.tuples(st.just("file"), NUMBER, st.sampled_from(OWNERS)),
+    st.tuples(st.just("file"), NUMBER, st.sampled_from(OWNERS), st.booleans()),
     st.tuples(st.sampled_from(["put", "read", "join", "leave"]), NUMBER, st.just(0)),
     st.tuples(st.sampled_from(["fetch", "look", "claim", "commit", "drop"]), NUMBER),
     st.tuples(st.sampled_from(["wound", "settle"]), NUMBER, NUMBER),
@@ -179,7 +181,7 @@ class Scripts:
     def command(self, name: str, number: int, rest: list[Any], owner: int) -> Command:
         layout, id, now = self.layout, self.id_of(number), 5
         commands: dict[str, Callable[[], Command]] = {
-            "file": lambda: layout.file(id, self.value, token_of(rest[0]) + OPENED, self.key),
+            "file": lambda: layout.file(id, self.value, token_of(rest[0]) + OPENED, self.key, pends=rest[1]),
             "put": lambda: layout.place(self.key, id),
             "read": lambda: layout.bucket(self.key),
             "join": lambda: layout.join(self.key, id),
@@ -260,7 +262,7 @@ class ViolationError(AssertionError):
     """A state that no run may reach, with the steps to it."""
 
 
-def explore(scenario: Scenario, limit: int = 30_000) -> int:
+def explore(scenario: Scenario, limit: int = 40_000) -> int:
     """Visit all states; return how many there are.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from random import Random
@@ -21,12 +22,13 @@ from dedupcrawl.filing import RecordJudge
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState, JudgedOffer, Judgement, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address
-from dedupcrawl.stores.redis.sharded.layout import LISTED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.layout import _DIGESTS, LISTED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.protocol import Look
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
 from tests.stores.factories import Clock, ShardedOpener, file, key, record
-from tests.stores.sharding import SameSketch, keep, leftovers, run_together, sharded, story
+from tests.stores.sharding import SameSketch, is_waiting, keep, leftovers, run_together, sharded, story
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -68,7 +70,7 @@ class Walker:
         protocol = self.store._protocol
         fresh = self.rounds is None
         if self.rounds is None:
-            self.rounds = protocol.claim(JudgedOffer(self.page, self.judge), [], looks=self.random.random() < 0.3)
+            self.rounds = protocol.claim(JudgedOffer(self.page, self.judge), [], self.look())
         try:
             wants = next(self.rounds) if fresh else self.rounds.send(self.replies)
         except StopIteration as stop:
@@ -76,6 +78,10 @@ class Walker:
             return
         self.todo = list(enumerate(wants))
         self.replies = [None] * len(wants)
+
+    def look(self) -> Look:
+        (found,) = self.random.choices([Look.NOT, Look.ONE_NODE, Look.ALL_NODES], weights=[6, 2, 2])
+        return found
 
     def _end(self, end: Offer) -> None:
         self.rounds = None
@@ -191,7 +197,7 @@ def test_workers_keep_each_story_once(nodes: Cluster, at_once: int) -> None:
     assert sorted(page.sketches[0] for page in kept) == sorted({page.sketches[0] for page in pages})
 
 
-def test_one_page_or_fifty_need_two_round_trips(nodes: Cluster) -> None:
+def test_one_page_or_fifty_need_one_round_trip_and_copies_two(nodes: Cluster) -> None:
     with sharded(nodes.url) as store:
         keep(store, [story(n, f"http://warm/{n}") for n in range(20)], 20)  # loads the scripts
         store._protocol._duplicates = 0.0
@@ -199,16 +205,209 @@ def test_one_page_or_fifty_need_two_round_trips(nodes: Cluster) -> None:
         before = store._wire.trips
         offers = store.offer_judged([JudgedOffer(each, SameSketch(each)) for each in pages])
         assert None not in [offer.id for offer in offers]
-        assert store._wire.trips - before == 2
+        assert store._wire.trips - before == 1
         page = story(1000, "http://new")
         before = store._wire.trips
         assert store.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id is not None
-        assert store._wire.trips - before == 2
+        assert store._wire.trips - before == 1
         store._protocol._duplicates = 1.0
         copy = story(1, "http://copy")
         before = store._wire.trips
         assert store.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0].id is None
         assert store._wire.trips - before == 2
+
+
+def test_commits_travel_with_the_next_pages(nodes: Cluster) -> None:
+    with sharded(nodes.url) as store, sharded(nodes.url) as other:
+        keep(store, [story(n, f"http://warm/{n}") for n in range(20)], 20)
+        store._protocol._duplicates = 0.0
+        first, second, third = (story(100 + n, f"http://a/{n}") for n in range(3))
+        (one,) = store.offer_judged([JudgedOffer(first, SameSketch(first))])
+        assert one.id is not None
+        before = store._wire.trips
+        count, (two,) = store.commit_and_offer([one.id], [JudgedOffer(second, SameSketch(second))])
+        assert (count, store._wire.trips - before) == (1, 1)
+        assert two.id is not None
+        states = {each.record.url: each.state for each in other.records()}
+        assert (states[first.url], states[second.url]) == (ClaimState.COMMITTED, ClaimState.OPEN)
+        assert store.commit([one.id]) == 0  # it is no claim any more
+        other._protocol.tokens.add(store._protocol.token)
+        assert other._remove_records([_at_home(other, two.id)]) == 1
+        assert store.commit_and_offer([two.id], [JudgedOffer(third, SameSketch(third))])[0] == 0
+        assert store.commit_and_offer([], []) == (0, [])
+
+
+def _at_home(store: ShardedStore, id: int) -> Any:
+    short = store._layout.short_id(id)
+    return short, store._run(store._protocol.states([short]))[short]
+
+
+def test_claims_to_commit_stay_claims_when_a_page_fails(nodes: Cluster) -> None:
+    """They can be committed again, whether or not they were committed."""
+
+    def failing(candidates: Sequence[Candidate]) -> Judgement:
+        raise ValueError("the judge failed")
+
+    with sharded(nodes.url) as store:
+        page = story(1, "http://a")
+        (end,) = store.offer_judged([JudgedOffer(page, SameSketch(page))])
+        assert end.id is not None
+        with pytest.raises(ValueError, match="the judge failed"):
+            store.commit_and_offer([end.id], [JudgedOffer(story(2, "http://b"), failing)])
+        assert store.commit([end.id]) == 1
+        store._clean_up()  # as the next offer does
+        assert [(each.id, each.state) for each in store.records()] == [(end.id, ClaimState.COMMITTED)]
+
+
+def test_a_claim_that_was_lost_is_filed_again_with_the_next_pages(nodes: Cluster) -> None:
+    first, second = (" ".join(SENTENCES[n : n + 12]) for n in (0, 20))
+    with Deduplicator(nodes.url) as dedup, Deduplicator(nodes.url) as beside:
+        claim, other = dedup.claim(text=first, url="http://a/"), beside.store
+        assert claim.id is not None
+        assert isinstance(other, ShardedStore)
+        assert other._remove_records([_at_home(other, claim.id)]) == 1
+        (next_claim,) = dedup.claim_records([(filed(dedup, second, "http://b/"), "http://b/")], [claim])
+        assert not isinstance(next_claim, Pending)
+        assert next_claim.verdict.keep
+        assert dedup.check(text=first, url="http://c/").of == "http://a/"
+        assert (dedup.info().pages, dedup.info().open) == (2, 1)
+
+
+def filings(sent: Sequence[Command]) -> list[bytes]:
+    """Of each page that is filed, whether it is pending."""
+    return [each.words[-1] for each in sent if each.words[1:2] == (_DIGESTS["file"],)]
+
+
+def test_a_page_that_was_blocked_does_not_claim_again_as_it_files_itself(nodes: Cluster) -> None:
+    """Two that do could block each other for ever."""
+    with sharded(nodes.url) as one, sharded(nodes.url) as other:
+        page, copy = story(1, "http://a"), story(1, "http://b")
+        (end,) = one.offer_judged([JudgedOffer(page, SameSketch(page))])
+        assert end.id is not None
+        for expected in ([b"", b"1"], [b"1"], [b"1"]):
+            with recorded(other) as sent:
+                (blocked,) = other.offer_judged([JudgedOffer(copy, SameSketch(copy))])
+            assert is_waiting(blocked, copy)
+            assert filings(sent) == expected
+        one.release([end.id])
+        with recorded(other) as sent:
+            (kept,) = other.offer_judged([JudgedOffer(copy, SameSketch(copy))])
+        assert kept.id is not None
+        assert filings(sent) == [b"1"]
+        assert other.release([kept.id]) == 1
+        with recorded(other) as sent:
+            assert other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0].id is not None
+        assert filings(sent) == [b""]
+
+
+def test_an_old_claim_is_waited_for_at_once(clocked: ShardedOpener, clock_of: Clock) -> None:
+    one, other = clocked(), clocked()
+    page, copy = story(1, "http://a"), story(1, "http://b")
+    assert one.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id is not None
+    clock_of.now += 3
+    with recorded(other) as sent:
+        assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    assert filings(sent) == [b""]
+    with recorded(other) as sent:
+        assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    assert filings(sent) == [b"1"]
+
+
+@pytest.mark.parametrize("how", ["offer", "release"])
+def test_a_withdrawal_that_a_failover_has_lost_is_sent_again(clocked: ShardedOpener, clock_of: Clock, how: str) -> None:
+    one, other = clocked(), clocked()
+    page, copy = story(1, "http://a"), story(1, "http://b")
+    with recorded(one) as sent:
+        if how == "offer":
+            (first,) = other.offer_judged([JudgedOffer(copy, SameSketch(copy))])
+            assert is_waiting(one.offer_judged([JudgedOffer(page, SameSketch(page))])[0], page)
+            assert first.id is not None
+            assert other.release([first.id]) == 1
+        else:
+            (first,) = one.offer_judged([JudgedOffer(page, SameSketch(page))])
+            assert first.id is not None
+            assert one.release([first.id]) == 1
+    ends = [n for n, each in enumerate(sent) if each.words[1:2] == (_DIGESTS["remove"],)]
+    filed = [each for each in sent[: ends[0]] if each.words[0] in {b"EVALSHA", b"HSETNX"}]
+    assert one._wire.ask(filed)[0] is not None  # what the replica has
+    assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
+    for _ in range(2):
+        clock_of.now += 20
+        one.renew()
+        other.renew()
+    assert other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0].id is not None
+
+
+def test_a_page_without_keys_is_kept_wherever_pages_are_looked_up(nodes: Cluster) -> None:
+    with sharded(nodes.url) as store:
+        store._protocol._duplicates = 1.0
+        page = replace(story(1, "http://a"), keys=())
+        assert store.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id is not None
+
+
+# -- looking on one node -------------------------------------------------------------------------
+
+
+@contextmanager
+def recorded(store: ShardedStore) -> Generator[list[Command], None, None]:
+    """The commands that a store sends in this context."""
+    sent: list[Command] = []
+    ask = store._wire.ask
+
+    def asked(commands: Sequence[Command]) -> list[Any]:
+        sent.extend(commands)
+        return ask(commands)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store._wire, "ask", asked)
+        yield sent
+
+
+class Final:
+    """A judge that says whether more candidates could change its judgement."""
+
+    def __init__(self, page: Record, *, is_final: bool) -> None:
+        self.judge, self.is_final = SameSketch(page), is_final
+
+    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+        return replace(self.judge(candidates), is_final=self.is_final)
+
+
+@pytest.mark.parametrize("is_final", [True, False])
+def test_a_copy_is_dropped_by_one_node_if_others_cannot_change_that(nodes: Cluster, is_final: bool) -> None:
+    with sharded(nodes.url) as store:
+        kept = [story(n, f"http://a/{n}") for n in range(30)]
+        assert len(keep(store, kept, 10)) == 30
+        store._protocol._duplicates = 1.0
+        for number, page in enumerate(kept):
+            copy = replace(story(number, f"http://b/{number}"), keys=page.keys)
+            judge = Final(copy, is_final=is_final)
+            with recorded(store) as sent:
+                (end,) = store.offer_judged([JudgedOffer(copy, judge)])
+            assert end.id is None
+            places = {store._wire.place_of(each) for each in sent if each.words[0] == b"HGET"}
+            everywhere = {store._wire.place_of(each) for each in store._layout.read_buckets(copy.lookup_keys)}
+            assert len(places) == (1 if is_final else len(everywhere))
+
+
+def test_a_page_that_all_nodes_together_keep_is_not_dropped_by_one(nodes: Cluster) -> None:
+    """The user keeps identical pages, and drops near duplicates: the identical page decides, wherever it is found."""
+    from dedupcrawl.detectors.base import Relation
+
+    text = " ".join(SENTENCES[:20])
+    near = f"{text} {SENTENCES[30]}"
+    config = Config(drop=frozenset({Relation.NEAR_DUPLICATE}), detectors=("exact", "minhash"))
+    with Deduplicator(nodes.url, config=config) as dedup:
+        store = dedup.store
+        assert isinstance(store, ShardedStore)
+        assert dedup.add(text=near, url="http://near/").keep
+        dedup.remember(replace(filed(dedup, text, "http://same/"), cluster="x"))
+        for n in range(20):  # other URLs, so other homes
+            store._protocol._duplicates = 1.0
+            verdict = dedup.check(text=text, url=f"http://{n}/")
+            claim = dedup.claim(text=text, url=f"http://{n}/")
+            assert (claim.verdict.keep, claim.verdict.of) == (verdict.keep, verdict.of)
+            dedup.release([claim])
 
 
 # -- what differs from one server -------------------------------------------------------------------

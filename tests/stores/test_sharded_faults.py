@@ -397,6 +397,7 @@ def test_a_late_page_that_is_claimed_meanwhile_is_not_buried(
 ) -> None:
     late, other = clocked(), clocked()
     page, copy = story(1, "http://a"), story(1, "http://b")
+    late._protocol._leave(page)  # so it is filed as pending
     rounds = late._protocol.claim(JudgedOffer(page, SameSketch(page)), [])
     replies = late._wire.ask(next(rounds))
     clock_of.now += 40

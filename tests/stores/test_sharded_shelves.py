@@ -104,7 +104,7 @@ def test_a_record_is_read_as_it_was_filed_and_amended(nodes: Cluster, size: int,
         layout, ask = store._layout, store._wire.ask
         for other in (0, 1, 100, 150, 1000):
             id, value = layout.new_id(bytes(6), size), bytes(range(256))[:size] * (2 if size > 256 else 1)
-            assert ask([layout.file(id, value, b"a token.\1", b""), layout.fetch(id, 1)]) == [
+            assert ask([layout.file(id, value, b"a token.\1", b"", pends=True), layout.fetch(id, 1)]) == [
                 b"",
                 [b"p", value, b"a token.\1"],
             ]
@@ -124,7 +124,10 @@ def test_an_id_that_is_taken_is_refused_even_to_its_worker(nodes: Cluster) -> No
     with planned(nodes) as store:
         layout, ask, page = store._layout, store._wire.ask, stories(range(1))[0]
         id, owner = layout.new_id(page.own_keys[0], 100), store._protocol.token + b"\1"
-        first, second = layout.file(id, b"1" * 100, owner, b""), layout.file(id, b"2" * 100, owner, b"")
+        first, second = (
+            layout.file(id, b"1" * 100, owner, b"", pends=True),
+            layout.file(id, b"2" * 100, owner, b"", pends=True),
+        )
         assert ask([first, second, first]) == [b"", None, b""]
         taken = [id]
         draw = layout.new_id
@@ -247,7 +250,7 @@ def test_records_in_many_hashes_are_listed_and_counted_once(nodes: Cluster) -> N
         for n in range(900):
             value = b"%06d" % n + bytes(600 if n % 9 == 0 else n % 190)
             id = layout.new_id(bytes(6), len(value))
-            if ask([layout.file(id, value, b"a token.\1", b"")])[0] is not None:
+            if ask([layout.file(id, value, b"a token.\1", b"", pends=True)])[0] is not None:
                 filed[id] = value
         batches = list(scanned(layout, ask, [0]))
         found = [(id, each.value) for some in batches for id, each in some]

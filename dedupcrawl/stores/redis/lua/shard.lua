@@ -38,11 +38,12 @@ local function end_stage(s, id)
 end
 
 --@ file
--- KEYS r s b, ARGV id, record, owner, mark of a claim, field ("": none), whole id, key. Files a pending record, and places it in
--- the bucket of its home. Returns the ids before; nil if the id is condemned or taken.
+-- KEYS r s b, ARGV id, record, owner, mark of a claim, field ("": none), whole id, key, "1": pending. Files a record as an open claim,
+-- or as pending, and places it in the bucket of its home. Returns the ids before; nil if the id is condemned or taken.
 if redis.call('HEXISTS', KEYS[2], 'x' .. ARGV[1]) == 1 then return false end
 if put_record(KEYS[1], ARGV[1], ARGV[2], ARGV[4]) then
-  redis.call('HSET', KEYS[2], 'p' .. ARGV[1], '', 'o' .. ARGV[1], ARGV[3])
+  if ARGV[8] == '1' then redis.call('HSET', KEYS[2], 'p' .. ARGV[1], '', 'o' .. ARGV[1], ARGV[3])
+  else redis.call('HSET', KEYS[2], 'o' .. ARGV[1], ARGV[3]) end
 elseif redis.call('HGET', KEYS[2], 'o' .. ARGV[1]) ~= ARGV[3] or get_record(KEYS[1], ARGV[1]) ~= ARGV[2] then
   return false -- even a worker that has filed another page under it
 end

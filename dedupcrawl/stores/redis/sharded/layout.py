@@ -192,12 +192,15 @@ class ShardLayout:
         slot, records, stages, field = self.record_place(id)
         return _new_command(Command, (slot, (b"EVALSHA", _DIGESTS[name], b"2", records, stages, field, *words)))
 
-    def file(self, id: bytes, value: bytes, owner: bytes, key: bytes) -> Command:
-        """File a pending record, and place its id in this bucket, which has the same tag; ``key`` b"" for none."""
+    def file(self, id: bytes, value: bytes, owner: bytes, key: bytes, *, pends: bool) -> Command:
+        """File a record as an open claim, or as pending, and place its id in this bucket of the same tag.
+
+        ``key`` b"" is for none.
+        """
         slot, records, stages, first = self.record_place(id)
         _, shelf, _, field = self._shelf(key) if key else (0, self._home(id).buckets, b"", b"")
         mark = b"%c%b" % (first[0] | _MARK, first[1:])
-        words = (records, stages, shelf, first, value, owner, mark, field, id, key[1:])
+        words = (records, stages, shelf, first, value, owner, mark, field, id, key[1:], b"1" if pends else b"")
         return _new_command(Command, (slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words)))
 
     def peek(self, id: bytes) -> Command:

@@ -1,9 +1,12 @@
 """The protocol of claims over a sharded namespace: of pages that match, one is kept.
 
-No step is atomic over several nodes. So a page first files itself as *pending* at its home, and places its id in the
-buckets of its keys; only then it reads what else is there. Of two pages that match, at least one meets the other. The
-id of a candidate, which begins with the time at which it was filed, is the order of pages: a pending page waits for
-lower ids, and *wounds* higher ones. A wounded page claims only when it has found out that none of those is kept.
+No step is atomic over several nodes. So a page first files itself at its home, and places its id in the buckets of its
+keys; only then it reads what else is there. Of two pages that match, at least one meets the other.
+
+A page files itself as an open claim, which others respect. If it meets no claim that may drop it, it is kept. If it
+does, it withdraws, and files itself under another id as *pending*. Ids begin with the time of filing, and are the order
+of pending pages: a page waits for lower ids, and *wounds* higher ones. A wounded page claims only when it has found out
+that none of those is kept.
 
 A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ClaimProtocol.run` runs many
 pages at a time, and sends what all of them want in one round trip.
@@ -11,25 +14,30 @@ pages at a time, and sends what all of them want in one round trip.
 ================================  =====================================================================
 step                              commands
 ================================  =====================================================================
-look (where many are copies)      read the buckets, then the records: a duplicate ends here
-file                              the record as pending; its id into each empty bucket; the others are read
-contest                           read every id that is met; what is absent is condemned, and refiles
+look (where many are copies)      read the buckets, then the records: a duplicate ends here. A single page
+                                  first reads the buckets of one node, which is enough for most duplicates
+file                              the record as a claim; its id into each empty bucket; the others are read
+contest                           read every id that is met; what is absent is condemned, and refiles. If there are
+                                  other claims, the page withdraws, and files itself as pending
 wait, wound                       for lower, at higher pending ids; an open claim ends it: the caller waits
 join                              the buckets where others stood, and contest what that shows
-claim                             unless wounded; then settle with the blockers that may be kept
+claim                             if pending, unless wounded; then settle with the blockers that may be kept
+commit                            with the first round of the next pages, or by itself
 ================================  =====================================================================
 """
 
 from __future__ import annotations
 
 import time
+from collections import OrderedDict, deque
+from enum import Enum
 from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dedupcrawl.stores.base import Offer
 from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, packed_time
-from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, recent_url_key
+from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, recent_url_key
 from dedupcrawl.stores.redis.sharded.reader import Filing, ShardReader, View
 
 if TYPE_CHECKING:
@@ -43,10 +51,44 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE = 1.0  #: seconds for which a page waits for pending ones; most take milliseconds
+REMEMBERED = 4096  #: pages that were blocked, until they are offered again
+DECIDED = 2000  #: milliseconds after which a page that claimed as it filed itself has read what it met
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all pages wait
 MOST_DRAWS = 64  #: ids that a page draws: if 64 are taken, nearly all are
 LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the servers less
 MEMORY = 64  #: pages over which that share is measured
+
+
+class Look(Enum):
+    """Whether pages are looked up before they are filed."""
+
+    NOT = "not"
+    ONE_NODE = "one node"  #: first on one node: saves messages, if a page has them to itself
+    ALL_NODES = "all nodes"
+
+
+class SentAgain:
+    """Commands that withdraw claims. A failover may lose them, and others would wait for a claim that nobody has.
+
+    So each is sent a second time, with the second renewal of the lease after it.
+    """
+
+    def __init__(self) -> None:
+        self._new: deque[Command] = deque(maxlen=REMEMBERED)
+        self._old: deque[Command] = deque()
+
+    def add(self, commands: Iterable[Command]) -> None:
+        """Add commands that were sent; they must change nothing if they were not lost."""
+        self._new.extend(commands)
+
+    @property
+    def due(self) -> list[Command]:
+        """The commands to send with this renewal."""
+        return [*self._old]
+
+    def sent(self) -> None:
+        """Forget the commands that were due."""
+        self._old, self._new = self._new, deque(maxlen=REMEMBERED)
 
 
 class ClaimProtocol(ShardReader):
@@ -76,6 +118,8 @@ class ClaimProtocol(ShardReader):
         self._duplicates = 0.0  # share of the latest pages
         self.token = b""  #: of this worker
         self.abandoned: dict[bytes, Filing] = {}  #: filings to withdraw: an error ended them, and they may be there
+        self.withdrawn = SentAgain()
+        self._left: OrderedDict[tuple[str, float, tuple[bytes, ...]], None] = OrderedDict()  # pages that were blocked
         self._lock = Lock()
 
     # -- many pages -----------------------------------------------------------------------------
@@ -116,67 +160,87 @@ class ClaimProtocol(ShardReader):
             raise failure
         return ends
 
-    def offer(self, offers: Sequence[JudgedOffer]) -> tuple[list[Offer], list[Filing]]:
-        """Claim pages together; return their offers, and the filings of those that were kept.
+    def offer(
+        self, offers: Sequence[JudgedOffer], committed: Sequence[Filing] = ()
+    ) -> tuple[list[Offer], list[Filing], list[Filing]]:
+        """Claim pages together, and commit claims in their first round trip.
 
-        When it raises, none of them stays claimed.
+        When it raises, none of the pages stays claimed, and any of the claims may be committed.
+
+        Returns:
+            The offers of the pages, the filings of those that were kept, and the claims that do not exist any more.
         """
-        looks = self._duplicates > LOOK_RATE
+        look = Look.NOT if self._duplicates <= LOOK_RATE else Look.ONE_NODE if len(offers) == 1 else Look.ALL_NODES
         claimed: list[Filing] = []
+        pages: list[Rounds[Any]] = [self.claim(each, claimed, look) for each in offers]
         try:
-            ends = self.run([self.claim(each, claimed, looks=looks) for each in offers])
+            *found, lost = self.run([*pages, self.commit(committed)])
         except BaseException:
             self.abandoned.update((filing.id, filing) for filing in claimed)
             raise
+        ends = cast("list[Offer]", found)
         for each, end in zip(offers, ends, strict=True):
             if each.judge is not None:
                 self._duplicates += ((end.id is None) - self._duplicates) / MEMORY
-        return ends, claimed
+        return ends, claimed, lost
 
     # -- one page -------------------------------------------------------------------------------
 
-    def claim(self, offer: JudgedOffer, claimed: list[Filing], *, looks: bool = False) -> Rounds[Offer]:
+    def claim(self, offer: JudgedOffer, claimed: list[Filing], look: Look = Look.NOT) -> Rounds[Offer]:
         """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
         view = View(self.layout)
-        if looks and offer.judge is not None:
-            found = yield from self._look(offer, view)
+        if look is not Look.NOT and offer.judge is not None:
+            found = yield from self._look(offer, view, look)
             if found is not None:
                 return found
         own, key = offer.record.keys[:1], recent_url_key(offer.record.url)
         own = (key,) if key in offer.record.keys else own  # a page is at home where its URL is
+        pends = self._has_left(offer.record)
         for _ in range(MOST_DRAWS):
-            filing, value = self._new_filing(offer.record, own)
+            filing, value = self._new_filing(offer.record, own, pends=pends)
             try:
                 is_filed = yield from self._file(filing, value, view, compares=offer.judge is not None)
                 end = (yield from self._contest(offer, filing, view)) if is_filed else None
                 if end is None or end.id is None:
                     withdrawal = self.removal(filing.id, filing.filed, filing.joined)
                     yield withdrawal if is_filed else withdrawal[1:]  # another page may have the id
+                    self.withdrawn.add(withdrawal[:1] if is_filed and not filing.pends else [])
             except BaseException:
                 self.abandoned[filing.id] = filing
                 raise
             if end is not None:
                 claimed += [filing] if end.id is not None else []
                 return end
-            view = view.restarted()
+            view, pends = view.restarted(), True
         raise self.layout.full()
 
-    def _new_filing(self, record: Record, home: tuple[bytes, ...]) -> tuple[Filing, bytes]:
+    def _has_left(self, record: Record) -> bool:
+        """Whether a page was blocked before. Two that claim whenever they are filed could block each other for ever."""
+        with self._lock:
+            return self._left.pop(_identity(record), self) is None
+
+    def _leave(self, record: Record) -> None:
+        with self._lock:
+            self._left[_identity(record)] = None
+            while len(self._left) > REMEMBERED:
+                self._left.popitem(last=False)
+
+    def _new_filing(self, record: Record, home: tuple[bytes, ...], *, pends: bool) -> tuple[Filing, bytes]:
         now = self.now()
         with self._lock:
             filed = self._last = max(self._last + 1, now)
         value = self._value(filed, record, now)
-        return Filing(self.layout.new_id(b"".join(home), len(value)), filed, record, self.token, {*home}), value
+        return Filing(self.layout.new_id(b"".join(home), len(value)), filed, record, self.token, {*home}, pends), value
 
     def _value(self, filed: int, record: Record, now: int) -> bytes:
         age = round(1000 * (self._clock() - record.seen))
         return self.layout.codec.pack(record, filed, max(0, min(now - age, (1 << 8 * TIME_BYTES) - 1)))
 
     def _file(self, filing: Filing, value: bytes, view: View, *, compares: bool) -> Rounds[bool]:
-        """File a page as pending, and place it; return False if its id cannot be used."""
+        """File a page, and place it; return False if its id cannot be used."""
         record, id = filing.record, filing.id
         home = next(iter(filing.joined), b"")
-        commands = [self.layout.file(id, value, filing.token + OPENED, home)]
+        commands = [self.layout.file(id, value, filing.token + OPENED, home, pends=filing.pends)]
         others = [key for key in dict.fromkeys(record.keys) if key != home]
         if not compares:
             filing.joined.update(others)
@@ -207,27 +271,21 @@ class ClaimProtocol(ShardReader):
         return True
 
     def _contest(self, offer: JudgedOffer, filing: Filing, view: View) -> Rounds[Offer | None]:
-        """Find out whether a filed page is kept; None if its filing was lost."""
-        record = offer.record
-        since: float | None = None
+        """Find out whether a filed page is kept; None if it has to be filed again."""
+        if offer.judge is None:
+            return (yield from self._settle(offer, filing, view, offer.record))
         while True:
-            if offer.judge is None:
-                return (yield from self._settle(offer, filing, view, record))
             if view.buckets or view.blockers:
                 yield from self._meet(view, filing.record.lookup_keys)
             judgement = offer.judge(view.candidates())
-            waited = 0.0 if since is None else time.monotonic() - since
-            is_late = bool(judgement.blockers) and waited >= PATIENCE
-            if judgement.record is None or self._is_open(judgement, view) or is_late:
+            if judgement.blockers and not (filing.pends or self._is_decided(judgement, view)):
+                return None
+            if self._must_leave(judgement, view):
+                if judgement.record is not None:
+                    self._leave(offer.record)
                 return Offer(None, tuple(view.candidates()))
-            blocked = (yield from self._blocked(judgement, filing, view)) if judgement.blockers else []
-            if blocked is None:
-                continue  # some were wounded
-            if blocked:
-                since = time.monotonic() if since is None else since
-                yield ()
-                for id in blocked:
-                    view.drop(id, is_gone=False)
+            if judgement.blockers:
+                yield from self._wound_or_wait(judgement, filing, view)
                 continue
             if (yield from self._join_rest(filing, view)):
                 continue
@@ -236,21 +294,36 @@ class ClaimProtocol(ShardReader):
             if end is None or end.id is not None:
                 return end
 
-    def _blocked(self, judgement: Judgement, filing: Filing, view: View) -> Rounds[list[bytes] | None]:
-        """Return the blockers to wait for; None after wounds, when the page must be judged again."""
+    def _must_leave(self, judgement: Judgement, view: View) -> bool:
+        """Whether a page is a copy, or has to wait: for a claim, or for pending pages since longer than usual."""
+        waited = time.monotonic() - view.waits_since if view.waits_since else 0.0
+        is_late = bool(judgement.blockers) and waited >= PATIENCE
+        return judgement.record is None or is_late or self._is_open(judgement, view)
+
+    def _wound_or_wait(self, judgement: Judgement, filing: Filing, view: View) -> Rounds[None]:
+        """Ask pending blockers with higher ids to give way, else wait for all of them. They are read again then."""
         blockers = [self.layout.short_id(id) for id in judgement.blockers]
         pending = [id for id in blockers if view.met[id][0].state == b"p"]
         wounds = [id for id in pending if view.met[id][1].id > filing.long_id]
         if not wounds:
-            return blockers
+            view.waits_since = view.waits_since or time.monotonic()
+            yield ()
+            for id in blockers:
+                view.drop(id, is_gone=False)
+            return
         states = yield [self.layout.wound(id, filing.id, self.now()) for id in wounds]
         for id, state in zip(wounds, states, strict=True):
             view.drop(id, is_gone=state in {b"p", b"X"})
-        return None
 
     def _is_open(self, judgement: Judgement, view: View) -> bool:
         """Whether one of the blockers is no pending page: it may take long until it is settled."""
         return any(view.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
+
+    def _is_decided(self, judgement: Judgement, view: View) -> bool:
+        """Whether one of the blockers is a claim for so long that its page will not withdraw to contend."""
+        before = self.now() - DECIDED
+        found = [view.met[self.layout.short_id(id)][0] for id in judgement.blockers]
+        return any(each.state != b"p" and filed_in(each.value) < before for each in found)
 
     def _join_rest(self, filing: Filing, view: View) -> Rounds[bool]:
         """Place a page where others stood; return whether that shows ids that it has not met."""
@@ -266,10 +339,10 @@ class ClaimProtocol(ShardReader):
     def _settle(self, offer: JudgedOffer, filing: Filing, view: View, record: Record) -> Rounds[Offer | None]:
         """Claim a page that nothing blocks. None: its filing was lost; an offer without id: read the blockers."""
         id, is_changed = filing.id, record is not filing.record and record != filing.record
-        claimed = False
-        if not (offer.committed or is_changed or offer.judge is None):
-            claimed = (yield [self.layout.claim(id)])[0] == 1
-        if not claimed:
+        is_claimed = not (filing.pends or offer.committed or is_changed)
+        if filing.pends and not (offer.committed or is_changed):
+            is_claimed = (yield [self.layout.claim(id)])[0] == 1
+        if not is_claimed:
             known = b"*" if offer.judge is None else b"".join([*view.gone, *view.met])
             value = self._value(filing.filed, record, self.now()) if is_changed else b""
             said = (yield [self.layout.settle(id, filing.token + OPENED, known, value, commit=offer.committed)])[0]
@@ -284,6 +357,20 @@ class ClaimProtocol(ShardReader):
         """Return the commands that remove a record and its ids."""
         leaves = [self.layout.leave(key, id) for key in dict.fromkeys(keys)]
         return [self.layout.remove(id, packed_time(filed), condemned), *leaves]
+
+    # -- claims ---------------------------------------------------------------------------------
+
+    def commit(self, filings: Sequence[Filing]) -> Rounds[list[Filing]]:
+        """Make claims permanent; return those that do not exist any more."""
+        if not filings:
+            return []
+        pairs = [self.layout.seal(filing.id) for filing in filings]
+        sealed = yield [seal for seal, _ in pairs]
+        # Not in the same call: while a slot moves, the seal may be sent again after the command behind it is executed.
+        self.wire.later([end for (_, end), reply in zip(pairs, sealed, strict=True) if reply == 1])
+        left = [filing for filing, reply in zip(filings, sealed, strict=True) if reply != 1]
+        there = (yield [self.layout.commit(filing.id) for filing in left]) if left else []
+        return [filing for filing, reply in zip(left, there, strict=True) if reply != 1]
 
     # -- what a page meets ----------------------------------------------------------------------
 
@@ -303,16 +390,31 @@ class ClaimProtocol(ShardReader):
                     view.met[id] = each, self.layout.candidate(id, each, self.tokens)
             yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
 
-    def _look(self, offer: JudgedOffer, view: View) -> Rounds[Offer | None]:
+    def _look(self, offer: JudgedOffer, view: View, look: Look) -> Rounds[Offer | None]:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
         keys = tuple(dict.fromkeys(offer.record.lookup_keys))
-        view.add(keys, (yield self.layout.read_buckets(keys)), b"")
-        yield from self.read(view)
-        candidates = view.candidates()
-        judgement = offer.judge(candidates)
+        commands = self.layout.read_buckets(keys)
+        parts = self._parts(commands) if look is Look.ONE_NODE and keys else [range(len(keys))]
+        for part in parts:
+            view.add([keys[n] for n in part], (yield [commands[n] for n in part]), b"")
+            yield from self.read(view)
+            judgement = offer.judge(view.candidates())
+            if judgement.is_final:  # a page that the other nodes have cannot change it
+                break
         if judgement.record is None or self._is_open(judgement, view):
-            return Offer(None, tuple(candidates))
+            return Offer(None, tuple(view.candidates()))
         view.met = {id: each for id, each in view.met.items() if each[0].state == b"c"}
         view.gone.clear()
         return None
+
+    def _parts(self, commands: Sequence[Command]) -> list[Sequence[int]]:
+        """Return the numbers of the commands for the node that has most of them, and those of the others."""
+        places = [self.wire.place_of(command) for command in commands]
+        largest = max(places, key=places.count)
+        first = [n for n, place in enumerate(places) if place == largest]
+        return [first, rest] if (rest := [n for n in range(len(places)) if n not in first]) else [first]
+
+
+def _identity(record: Record) -> tuple[str, float, tuple[bytes, ...]]:
+    return record.url, record.seen, record.keys

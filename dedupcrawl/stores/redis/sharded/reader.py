@@ -30,6 +30,7 @@ class Filing:
     record: Record
     token: bytes  #: of the worker
     joined: set[bytes] = field(default_factory=set)  #: keys of the buckets in which its id is
+    pends: bool = False  #: whether it was filed as pending; else as an open claim
     long_id: int = field(init=False)  #: the id as a candidate has it
 
     def __post_init__(self) -> None:
@@ -45,6 +46,7 @@ class View:
     blockers: list[bytes] = field(default_factory=list)  # ids that wounded it
     met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
     gone: set[bytes] = field(default_factory=set)
+    waits_since: float = 0.0  # monotonic time at which its page began to wait for pending ones; 0: it has not
 
     def add(self, keys: Iterable[bytes], packed: Iterable[bytes | None], own: bytes) -> None:
         """Add the ids of buckets."""

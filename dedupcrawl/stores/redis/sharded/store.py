@@ -10,6 +10,7 @@ import logging
 import secrets
 import time
 from contextlib import suppress
+from itertools import zip_longest
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -172,8 +173,7 @@ class ShardedStore(JudgedStore):
         return milliseconds(time.monotonic() + self._offset if self._server_clock is None else self._server_clock())
 
     def renew(self) -> int:
-        self._end_stages()
-        self._clean_up()
+        self._session.check()
         self._synchronize()
         self._renewed = self._now()
         if not self._extend_lease(""):
@@ -181,6 +181,10 @@ class ShardedStore(JudgedStore):
                 self.lost_leases += 1  # before the new token: what was filed until now has the old one
                 self._enter()
         self._adopt_own()
+        self._ask(self._protocol.withdrawn.due)
+        self._protocol.withdrawn.sent()
+        self._end_stages()
+        self._clean_up()
         return len(self._own)
 
     def _adopt_own(self) -> None:
@@ -257,18 +261,21 @@ class ShardedStore(JudgedStore):
 
     # -- offers ---------------------------------------------------------------------------------
 
-    def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:
+    def commit_and_offer(self, ids: Iterable[int], offers: Sequence[JudgedOffer]) -> tuple[int, list[Offer]]:
         self._session.check()
         if self._now() - self._renewed > self._lease / 3:  # what is claimed under a lease that has ended is dead
             self.renew()
         self._clean_up()
+        committed = dict(self._own_filings(ids))
+        lost: list[Filing] = []
         ends: list[Offer] = []
         claimed: list[Filing] = []
         try:
-            for some in chunked(offers, AT_ONCE):
-                offered, filings = self._protocol.offer(some)
+            for some, old in zip_longest(chunked(offers, AT_ONCE), chunked(committed.values(), AT_ONCE)):
+                offered, filings, gone = self._protocol.offer(some or (), old or ())
                 ends += offered
                 claimed += filings
+                lost += gone
         except BaseException:
             self._protocol.abandoned.update((filing.id, filing) for filing in claimed)
             raise
@@ -276,7 +283,8 @@ class ShardedStore(JudgedStore):
         permanent = {end.id for end, offer in zip(ends, offers, strict=True) if offer.committed}
         with self._lock:
             self._own.update((each.long_id, each) for each in claimed if each.long_id not in permanent)
-        return ends
+        self._remove_own(committed)
+        return len(committed) - len(lost), ends
 
     def _expire_some(self, pages: int) -> None:
         """Remove some records past their time to live, so that the store does not grow without bound."""
@@ -353,14 +361,11 @@ class ShardedStore(JudgedStore):
         return self._count([self._layout.scraped(filing.id, filing.token) for _, filing in own])
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
-        own = self._own_filings(ids)
-        pairs = [self._layout.seal(filing.id) for _, filing in own]
-        sealed = self._ask([seal for seal, _ in pairs])
-        # Not in the same call: while a slot moves, the seal may be sent again after the command behind it is executed.
-        self._wire.later([end for (_, end), reply in zip(pairs, sealed, strict=True) if reply == 1])
-        left = [filing.id for (_, filing), reply in zip(own, sealed, strict=True) if reply != 1]
-        committed = len(own) - len(left) + self._count([self._layout.commit(id) for id in left])
-        self._remove_own(id for id, _ in own)
+        self._session.check()
+        own = dict(self._own_filings(ids))
+        lost = [self._run(self._protocol.commit(some)) for some in chunked(own.values(), AT_ONCE)]
+        committed = len(own) - sum(map(len, lost))
+        self._remove_own(own)
         if committed:
             self._supersede(supersede)
         return committed
@@ -394,7 +399,9 @@ class ShardedStore(JudgedStore):
 
     def release(self, ids: Iterable[int]) -> int:
         own = self._own_filings(ids)
-        released = self._count([self._layout.remove(each.id, packed_time(each.filed)) for _, each in own])
+        removals = [self._layout.remove(each.id, packed_time(each.filed)) for _, each in own]
+        released = self._count(removals)
+        self._protocol.withdrawn.add(removals)
         self._ask([self._layout.leave(key, each.id) for _, each in own for key in each.record.keys])
         self._remove_own(id for id, _ in own)
         return released

@@ -32,7 +32,7 @@ from dedupcrawl.stores.redis.sharded.packed_values import compiled
 from dedupcrawl.stores.redis.transports import CHUNK, hiredis, new_reader, pack_command, read_replies, read_reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.sharded.layout import Command
@@ -133,28 +133,41 @@ class ClusterWire:
             StoreUnreachableError: commands may have been executed.
             StoreError: the server refused a command; the others have been executed.
         """
-        wanted = len(commands)
+        if not self._later:
+            return self._ask(commands, len(commands))
+        owners = self.map.owners
+        return self._carry(commands, {owners[command.slot] for command in commands})
+
+    def _carry(self, commands: Sequence[Command], places: Collection[Place | None]) -> list[Any]:
+        """Send commands, and with them those that wait for a call of these nodes."""
+        owners = self.map.owners
         carried: list[Command] = []
-        if self._later:
-            with self._lock:
-                carried, self._later = self._later[:MOST_LATER], self._later[MOST_LATER:]
-            commands = [*commands, *carried]
+        left: list[Command] = []
+        with self._lock:
+            for command in self._later:
+                is_carried = owners[command.slot] in places and len(carried) < MOST_LATER
+                (carried if is_carried else left).append(command)
+            self._later = left
         try:
-            return self._ask(commands, wanted)
+            return self._ask([*commands, *carried], len(commands))
         except BaseException:
             with self._lock:
                 self._later += carried
             raise
 
+    def place_of(self, command: Command) -> Place | None:
+        """Return the node that has the slot of a command, as far as it is known here."""
+        return self.map.owners[command.slot]
+
     def later(self, commands: Sequence[Command]) -> None:
-        """Send commands with the next call. They bear to be sent twice, or never, and nobody wants their replies."""
+        """Send commands with the next call of their node. They bear to be sent twice, or never; no reply is wanted."""
         with self._lock:
             self._later += commands
 
     def flush(self) -> None:
-        """Send the commands that wait for the next call."""
+        """Send the commands that wait for a call."""
         while self._later:
-            self.ask([])
+            self._carry([], {*self.map.owners})
 
     def _ask(self, commands: Sequence[Command], wanted: int) -> list[Any]:
         """Return the replies to the first commands, as many as are wanted."""
