@@ -9,11 +9,10 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dedupcrawl.batch.corpus import open_corpus
-from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION, to_text
+from dedupcrawl.batch.columns import LAYOUT_VERSION, to_text
 from dedupcrawl.batch.fingerprinting import check_readable
 from dedupcrawl.batch.formats import find_parts
-from dedupcrawl.batch.job import digest
+from dedupcrawl.batch.job import digest, open_corpus
 from dedupcrawl.batch.local_engine import LocalEngine
 from dedupcrawl.batch.output import (
     check_export_target,
@@ -43,9 +42,8 @@ from dedupcrawl.utils.iteration import NoProgress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.formats import Part
-    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.prior_sources import PriorSource
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.sites import SiteNotice

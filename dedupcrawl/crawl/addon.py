@@ -18,7 +18,7 @@ from dedupcrawl.crawl.pipeline import (
 )
 from dedupcrawl.crawl.settings import is_enabled
 from dedupcrawl.errors import SettingError
-from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.stores import MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

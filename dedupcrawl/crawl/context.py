@@ -23,7 +23,7 @@ from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import compiled
-from dedupcrawl.stores.opening import is_local
+from dedupcrawl.stores import is_local
 from dedupcrawl.stores.redis import packed_urls
 from dedupcrawl.text import features
 

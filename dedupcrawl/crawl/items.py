@@ -13,7 +13,7 @@ from weakref import ref
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.decision import Status
-from dedupcrawl.ledger.entry import Fate
+from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.page_view import PageView
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.decision import Claim, Verdict
-    from dedupcrawl.ledger.entry import Compare, EntryHandle
+    from dedupcrawl.ledger.ledger_schema import Compare, EntryHandle
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Candidate, Record
 

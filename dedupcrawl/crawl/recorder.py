@@ -9,12 +9,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dedupcrawl.config import CONFIG_FIELDS
-from dedupcrawl.constants import settings_json
+from dedupcrawl.config import CONFIG_FIELDS, settings_json
 from dedupcrawl.crawl.concurrency import ThreadPool
 from dedupcrawl.crawl.items import PageRecorder
 from dedupcrawl.errors import DedupError, SettingError, package_version
-from dedupcrawl.ledger.entry import Entry, Fate, select_comparisons
+from dedupcrawl.ledger.ledger_schema import Entry, Fate, select_comparisons
 from dedupcrawl.page import Page
 from dedupcrawl.utils.redaction import hide_password
 
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.items import ItemClaim, ResponseState
     from dedupcrawl.crawl.settings import Options, ReportPaths
     from dedupcrawl.decision import Verdict
-    from dedupcrawl.ledger.entry import Compare
     from dedupcrawl.ledger.ledger_appender import LedgerAppender
+    from dedupcrawl.ledger.ledger_schema import Compare
 
 logger = logging.getLogger(__name__)
 
@@ -195,7 +194,7 @@ class LedgerWriter:
     def make_report(self) -> int:
         """Write the report; return its size in bytes."""
         from dedupcrawl.tools.report.from_ledgers import report_from_ledgers  # noqa: PLC0415  # heavy, and needed at the end alone
-        from dedupcrawl.tools.report.report_file import save_report  # noqa: PLC0415
+        from dedupcrawl.tools.report.html_report import save_report  # noqa: PLC0415
 
         return save_report(report_from_ledgers([self.paths.ledger]), self.paths.page)
 
@@ -217,7 +216,7 @@ def open_ledger(
     Raises ``DedupError`` when the ledger cannot be written, or one of the files belongs to another program.
     """
     from dedupcrawl.ledger.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
-    from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415  # the same
+    from dedupcrawl.tools.report.html_bundle import require_report_or_nothing  # noqa: PLC0415  # the same
 
     paths = paths.resumed(crawler.settings["JOBDIR"])
     about = {

@@ -34,8 +34,7 @@ from dedupcrawl.page.structure import (
     with_layout,
     without_layout,
 )
-from dedupcrawl.tools.report.report_model import row_from_verdict
-from dedupcrawl.verdict_text import why
+from dedupcrawl.tools.report.report_model import row_from_verdict, why
 from tests.batch.corpus import Batch, annotated_verdicts, crawled, lines, split, verdict_tuples
 from tests.texts import ENGLISH, OTHER_ENGLISH
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from dedupcrawl.batch.fingerprint_table import FingerprintTableBuilder, to_text
+from dedupcrawl.batch.columns import FingerprintTableBuilder, to_text
 from dedupcrawl.batch.fingerprinting import RowFingerprinter
 from dedupcrawl.batch.formats import BadRow
 from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, Fields, column_names, missing_column, row_from_columns

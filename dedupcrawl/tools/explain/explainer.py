@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from dedupcrawl.constants import constants_of
+from dedupcrawl.config import constants_of
 from dedupcrawl.decision import OTHER_HOSTS, Matcher, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
