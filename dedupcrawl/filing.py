@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from operator import sub
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -270,7 +271,7 @@ class LeaseWatch:
 
     def now(self) -> tuple[float, ...]:
         """Return the time by each clock."""
-        return tuple(clock() for clock in self._clocks)
+        return tuple([clock() for clock in self._clocks])
 
     @property
     def lapses(self) -> int:
@@ -281,7 +282,7 @@ class LeaseWatch:
         """
         with self._lock:
             now = self.now()
-            if any(moment - since >= self._seconds for moment, since in zip(now, self._running_since, strict=True)):
+            if max(map(sub, now, self._running_since)) >= self._seconds:
                 self._lapses += 1
                 self._running_since = now
             return self._lapses

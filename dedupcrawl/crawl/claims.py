@@ -313,6 +313,8 @@ class ClaimManager:
     async def settle(self, claims: Iterable[ItemClaim]) -> None:
         """Commit the claims whose items are all durable; release those whose feed was not stored."""
         complete = [claim for claim in claims if claim.is_complete]
+        if not complete:
+            return
         durable = advance_all(complete, PageState.SCRAPED, PageState.COMMITTED)
         lost = advance_all(complete, PageState.LOST, PageState.RELEASED)
         await self._store([*durable, *lost])

@@ -26,7 +26,7 @@ from scrapy.utils.misc import load_object
 from dedupcrawl.crawl.concurrency import when_awaited
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.feeds import overwritten_feeds
-from dedupcrawl.crawl.items import CURRENT_RESPONSE, PageState
+from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.page_view import META_KEY, TextWriter, VerdictWriter, drop_view, set_current_page
 from dedupcrawl.crawl.responses import SKIP, SKIPPED
 from dedupcrawl.crawl.stats import ProgressLog, describe
@@ -96,8 +96,10 @@ class DedupPipeline:
         """Return the item, with its verdict if ``DEDUP_ACTION`` is "tag"; raises :class:`DuplicatePage`."""
         response = self._context.responses.pop_item(item)
         claim = await self._context.judge.claim(item, response)
-        _PROCESSED_ITEM.set(_ProcessedItem(claim, None if response is None else ref(response)))
-        return self._admitted(item, claim, response)
+        processed = _ProcessedItem(claim, None if response is None else ref(response))
+        _PROCESSED_ITEM.set(processed)
+        admitted = self._admitted(item, claim, response)
+        return admitted if self._claims.is_sure(claim) else await self._confirmed(item, processed)
 
     def _admitted(self, item: Any, claim: ItemClaim, response: Response | None) -> Any:
         if claim.state is PageState.DROPPED:
@@ -205,11 +207,14 @@ class DedupPipeline:
         return False
 
     def _confirm_between_pipelines(self) -> None:
-        """Check the claim of an item before each later pipeline, and before the feeds: any of them may store it."""
+        """Check the claim of an item after each later pipeline, as :meth:`process_item` does before the first.
+
+        So it is checked before each of them, and before the feeds: any of them may store the item.
+        """
         processor = self._crawler.engine.scraper.itemproc if self._crawler.engine else None
         methods = getattr(processor, "methods", {}).get("process_item", ())
         if self.process_item in methods:  # a project may have an ITEM_PROCESSOR of its own
-            later = list(methods)[methods.index(self.process_item) :]
+            later = list(methods)[methods.index(self.process_item) + 1 :]
             for _ in later:
                 methods.pop()
             methods.extend(each for method in later for each in (method, self.confirm_item))
@@ -409,7 +414,7 @@ class DedupSpiderMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         """Store the response in the current context, and what is known of its page in its meta if that is wanted."""
-        CURRENT_RESPONSE.set(ref(response))
+        self._responses.enter(response)
         if self._reader is not None:
             response.meta[META_KEY] = self._reader.view(response)
 

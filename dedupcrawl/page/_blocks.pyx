@@ -469,7 +469,7 @@ cdef inline void _write(Writer* out, Text at, Text end) noexcept:
     cdef Py_ssize_t size
     while at < end:
         start = at
-        while at < end and CLASSES[at[0]] == PLAIN:
+        while at < end and (CLASSES[at[0]] == PLAIN or (at > start and _is_single_space(at, end))):
             at += 1
         if at > start:
             _copy(out, start, at - start)
@@ -486,6 +486,11 @@ cdef inline void _write(Writer* out, Text at, Text end) noexcept:
         else:
             _copy(out, at, 1)
             at += 1
+
+
+cdef inline bint _is_single_space(Text at, Text end) noexcept:
+    """Return whether a blank between two words stays as it is, so that both are copied at once."""
+    return at[0] == c" " and at + 1 < end and CLASSES[at[1]] == PLAIN
 
 
 cdef inline void _copy(Writer* out, Text start, Py_ssize_t size) noexcept:

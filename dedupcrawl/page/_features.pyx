@@ -99,7 +99,7 @@ cdef class FeatureRows:
             if size:
                 last = PyUnicode_READ_CHAR(text, size - 1)
                 ends = last in self.sentence_ends
-            sizes[0, place], sizes[1, place] = block[1], block[2]
+            sizes[0, place], sizes[1, place] = <int64_t>block[1], <int64_t>block[2]
             numbers[0, place] = self.tags.get(block[5], self.other)
             numbers[1, place] = block[6]
             numbers[2, place] = self.reasons.get(reasons[place], self.other)
@@ -405,7 +405,7 @@ def text_size(list blocks not None):
     """Return how many bytes and how many characters the blocks have."""
     cdef int64_t length = 0, characters = 0
     for block in blocks:
-        length += (<tuple?>block)[1]
+        length += <int64_t>(<tuple?>block)[1]  # else Python adds
         characters += len(<str?>(<tuple>block)[0])
     return length, characters
 
@@ -419,5 +419,5 @@ def left_out_bytes(list blocks not None, list reasons not None, seen not None):
     for place in range(len(blocks)):
         if reasons[place] not in seen:
             block = <tuple?>blocks[place]
-            found += block[1] - block[2]
+            found += <int64_t>block[1] - <int64_t>block[2]
     return found

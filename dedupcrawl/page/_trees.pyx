@@ -6,10 +6,12 @@ a branch, so that compilers make vector instructions of it (Lucchese et al., "Qu
 """
 
 from libc.stdint cimport uint32_t
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.string cimport memcpy
 
 cdef enum:
     MAX_LEAVES = 32
+    LANES = 32  # rows that go down a tree together
 
 # Bits of de Bruijn's sequence, to find the lowest bit (Leiserson, Prokop and Randall, 1998).
 cdef uint32_t SEQUENCE = 0x077CB531u
@@ -34,8 +36,8 @@ def add_leaves(
     double[::1] sums not None,
 ):
     """Add to ``sums`` the value of the leaf that each row reaches in each tree; see ``block_model.Trees``."""
-    cdef Py_ssize_t trees = feature.shape[0], nodes = feature.shape[1], rows = columns.shape[1], tree, node
-    cdef uint32_t* leaves
+    cdef Py_ssize_t trees = feature.shape[0], nodes = feature.shape[1], rows = columns.shape[1], tree, node, first
+    cdef float* lanes
     if limit.shape[0] != trees or left.shape[0] != trees or right.shape[0] != trees:
         raise ValueError("the arrays have different numbers of trees")
     if limit.shape[1] != nodes or left.shape[1] != nodes or right.shape[1] != nodes:
@@ -48,30 +50,50 @@ def add_leaves(
                 raise ValueError("a tree compares a feature that does not exist")
     if not rows or not nodes:
         return
-    leaves = <uint32_t*>malloc(rows * sizeof(uint32_t))
-    if leaves is NULL:
+    lanes = <float*>calloc(columns.shape[0] * LANES, sizeof(float))
+    if lanes is NULL:
         raise MemoryError
-    for tree in range(trees):
-        for node in range(nodes):
-            _keep(
-                leaves, &columns[feature[tree, node], 0], rows, limit[tree, node], left[tree, node], right[tree, node],
-                node == 0,
+    for first in range(0, rows, LANES):
+        _load(lanes, columns, first)
+        for tree in range(trees):
+            _add_tree(
+                &sums[first], min(LANES, rows - first), lanes, nodes, &feature[tree, 0], &limit[tree, 0],
+                &left[tree, 0], &right[tree, 0], &value[tree, 0], value.shape[1],
             )
-        _add(&sums[0], leaves, rows, &value[tree, 0], value.shape[1])
-    free(leaves)
+    free(lanes)
+
+
+cdef void _load(float* lanes, const float[:, ::1] columns, Py_ssize_t first) noexcept:
+    """Copy up to ``LANES`` rows: then each loop over them has the same length, which compilers need."""
+    cdef Py_ssize_t size = min(LANES, columns.shape[1] - first), column
+    for column in range(columns.shape[0]):
+        memcpy(lanes + column * LANES, &columns[column, first], size * sizeof(float))
+
+
+cdef inline void _add_tree(
+    double* sums, Py_ssize_t rows, const float* lanes, Py_ssize_t nodes, const Py_ssize_t* feature, const float* limit,
+    const uint32_t* left, const uint32_t* right, const float* value, Py_ssize_t count,
+) noexcept:
+    """Add the value of the leaf that each of the first ``rows`` lanes reaches in one tree."""
+    cdef uint32_t leaves[LANES]
+    cdef Py_ssize_t node
+    for node in range(nodes):
+        _keep(leaves, lanes + feature[node] * LANES, limit[node], left[node], right[node], node == 0)
+    _add(sums, leaves, rows, value, count)
 
 
 cdef inline void _keep(
-    uint32_t* leaves, const float* column, Py_ssize_t rows, float limit, uint32_t left, uint32_t right, bint is_first
+    uint32_t* leaves, const float* column, float limit, uint32_t left, uint32_t right, bint is_first
 ) noexcept:
-    cdef Py_ssize_t row
+    """Remove the leaves that each lane cannot reach by one condition."""
     cdef uint32_t others = left ^ right
+    cdef int lane
     if is_first:
-        for row in range(rows):
-            leaves[row] = right ^ (others & -<uint32_t>(column[row] <= limit))
+        for lane in range(LANES):
+            leaves[lane] = right ^ (others & -<uint32_t>(column[lane] <= limit))
     else:
-        for row in range(rows):
-            leaves[row] &= right ^ (others & -<uint32_t>(column[row] <= limit))
+        for lane in range(LANES):
+            leaves[lane] &= right ^ (others & -<uint32_t>(column[lane] <= limit))
 
 
 cdef inline void _add(

@@ -262,12 +262,14 @@ def _removed(root: _Element, tree: BlockTree, reasons: list[str], text: str, res
     """Return the signature of all text without links that is not compared, side parts and short lines included."""
     if len(text) + len(rest) > MAX_READ_BYTES:
         return b""
-    compared = frozenset(rest.split("\n"))
     removed = [
         block[0]
         for block, reason in zip(tree.blocks, reasons, strict=True)
-        if not block[2] and reason not in COMPARED_REASONS and block[0] not in compared
+        if not block[2] and reason not in COMPARED_REASONS
     ]
+    if rest:
+        compared = frozenset(rest.split("\n"))
+        removed = [each for each in removed if each not in compared]
     read = byte_length(text) + byte_length(rest)
     # The links within a landmark are unknown: it is one block.
     if sum([block[1] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == LANDMARK]) >= read:
@@ -462,8 +464,11 @@ def _absolute_url(base: str, target: str) -> str:
 
 
 def _first_value(values: dict[str, str], names: tuple[str, ...]) -> str:
-    found = (" ".join(values[name].split()) for name in names if name in values)
-    return next(filter(None, found), "")
+    for name in names:
+        value = " ".join(values[name].split()) if name in values else ""
+        if value:
+            return value
+    return ""
 
 
 def primary_subtag(tag: str) -> str:

@@ -85,8 +85,9 @@ def read_response(response: TextResponse, options: ReadOptions = DEFAULT_OPTIONS
         PageError, ReaderError: as :func:`read_page`.
     """
     check_body(response.body, options.max_bytes, response.url)
-    text = response_text(response)
-    if shares_tree and is_encoding(response.encoding) and text is response.text and not has_long_tag(text):
+    own = _own_text(response)
+    text = _decoded_again(response) if own is None else own
+    if shares_tree and own is not None and not has_long_tag(text):
         return read_tree(_tree_of(response, text), response.url, options, html=text)
     return read_tree(parse(text), response.url, options, html=text)
 
@@ -106,11 +107,25 @@ def response_text(response: TextResponse) -> str:
         response: a response with text. Its ``text`` is not used if its ``encoding`` is a codec of Python such as
             ``idna`` or ``hex``, which raise exceptions.
     """
-    header = (response.headers.get("Content-Type") or b"").decode("latin-1")
-    label = response.encoding
-    if is_encoding(label) and is_plausible(response.body, response.text, label, header):
-        return response.text
-    return decode(response.body, content_type=header)
+    own = _own_text(response)
+    return _decoded_again(response) if own is None else own
+
+
+def _own_text(response: TextResponse) -> str | None:
+    """Return ``response.text``, None if its encoding is evidently wrong or no encoding of pages."""
+    label = response.encoding  # Scrapy looks it up in several places each time, also for ``response.text``
+    if not is_encoding(label):
+        return None
+    text = response.text
+    return text if is_plausible(response.body, text, label, _content_type(response)) else None
+
+
+def _decoded_again(response: TextResponse) -> str:
+    return decode(response.body, content_type=_content_type(response))
+
+
+def _content_type(response: TextResponse) -> str:
+    return (response.headers.get("Content-Type") or b"").decode("latin-1")
 
 
 def read_tree(

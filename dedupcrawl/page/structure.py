@@ -40,6 +40,7 @@ bit of the first byte tells it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -179,18 +180,16 @@ def _is_named(blocks: Sequence[RawBlock], reasons: Sequence[str], place: int) ->
 
 def repeated_blocks(blocks: list[RawBlock]) -> list[int]:
     """Return the places of long blocks with the text of an earlier one (a copy for printers, for example)."""
-    lengths = [block[1] for block in blocks if block[1] >= MIN_REPEATED_BYTES]
-    if len(set(lengths)) == len(lengths):
-        return []  # cheaper than hashing the texts
-    new = {block[0] for block in blocks if block[1] >= MIN_REPEATED_BYTES}
-    if len(new) == len(lengths):
-        return []
-    found = []
-    for place, (text, length, *_) in enumerate(blocks):
-        if text in new:
-            new.remove(text)
-        elif length >= MIN_REPEATED_BYTES:
-            found.append(place)
+    lengths = Counter([block[1] for block in blocks if block[1] >= MIN_REPEATED_BYTES])
+    shared = {length for length, count in lengths.items() if count > 1}
+    if not shared:
+        return []  # texts are hashed only where their lengths are equal
+    found, seen = [], set[str]()
+    for place, block in enumerate(blocks):
+        if block[1] in shared:
+            if block[0] in seen:
+                found.append(place)
+            seen.add(block[0])
     return found
 
 
@@ -384,8 +383,11 @@ def removed_signature(texts: list[str], read: int) -> bytes:
     """
     if not texts or read > MAX_READ_BYTES:
         return b""
-    text = " ".join(texts).lower().encode("utf-8", "replace")
-    if len(text) < max(read, _SHINGLE):
+    joined, least = " ".join(texts), max(read, _SHINGLE)
+    if joined.isascii() and len(joined) < least:
+        return b""  # its length is known without another string
+    text = joined.lower().encode("utf-8", "replace")
+    if len(text) < least:
         return b""
     ratio = min(255, UNIT * len(text) // max(1, read))
     return bytes((ratio,)) + _lowest_bits(text)

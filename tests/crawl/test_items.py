@@ -362,3 +362,12 @@ def test_what_is_remembered_is_bounded_and_goes_with_the_response() -> None:
     del gone
     gc.collect()
     assert watcher() is None
+
+
+def test_a_response_in_the_place_of_one_that_is_gone_has_no_state() -> None:
+    tracker = ResponseTracker()
+    for number in range(100):
+        fresh = response(number)
+        assert tracker.find(fresh) is None
+        tracker.of(fresh).awaited += 1
+        del fresh
