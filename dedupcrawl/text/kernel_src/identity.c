@@ -181,18 +181,17 @@ has_common_han(const uint8_t *text, Py_ssize_t size)
     return 0;
 }
 
-static void
-read_values(IdentityObject *self, const Py_buffer *text, const Py_buffer *beside, Lowest *inner, Lowest *outer,
-            uint32_t *facts)
+void
+read_values(const IdentityObject *self, Span text, Span beside, Lowest *inner, Lowest *outer, uint32_t *facts)
 {
     FoundValues in_text, in_other, none;
     Facts found = {.crc = CRC_START};
     in_text.count = in_other.count = none.count = 0;
-    find_values(self->words, &self->hash, text->buf, text->len, &in_text, &found);
-    if (has_common_han(text->buf, text->len)) {
-        add_han_numbers(&self->numerals, &self->hash, text->buf, text->len, &found);
+    find_values(self->words, &self->hash, text.bytes, text.size, &in_text, &found);
+    if (has_common_han(text.bytes, text.size)) {
+        add_han_numbers(&self->numerals, &self->hash, text.bytes, text.size, &found);
     }
-    find_values(self->words, &self->hash, beside->buf, beside->len, &in_other, NULL);
+    find_values(self->words, &self->hash, beside.bytes, beside.size, &in_other, NULL);
     sample_values(&in_text, &none, inner);
     sample_values(&in_other, &in_text, outer);
     *facts = end_of_crc(found.crc) >> 16;
@@ -207,7 +206,7 @@ identity_values(IdentityObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*y*", &text, &beside)) {
         return NULL;
     }
-    RUN(text.len, read_values(self, &text, &beside, &inner, &outer, &facts));
+    RUN(text.len, read_values(self, SPAN(text), SPAN(beside), &inner, &outer, &facts));
     PyBuffer_Release(&text);
     PyBuffer_Release(&beside);
     return Py_BuildValue("(NNI)", lowest_as_list(&inner), lowest_as_list(&outer), (unsigned int)facts);
@@ -263,9 +262,9 @@ typedef struct {
 } Shorts;
 
 static int
-add_lines(const IdentityObject *self, const Py_buffer *text, int is_beside, Shorts *found)
+add_lines(const IdentityObject *self, Span text, int is_beside, Shorts *found)
 {
-    const uint8_t *line = text->buf, *end = line + text->len;
+    const uint8_t *line = text.bytes, *end = line + text.size;
     while (line < end) {
         const uint8_t *stop = memchr(line, 0, (size_t)(end - line));
         uint32_t hash;
@@ -294,9 +293,8 @@ compare_items(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-static Outcome
-read_shorts(const IdentityObject *self, const Py_buffer *beside, const Py_buffer *lines, Lowest *sample,
-            Py_ssize_t *count, uint64_t *sum)
+Outcome
+read_shorts(const IdentityObject *self, Span beside, Span lines, Lowest *sample, Py_ssize_t *count, uint64_t *sum)
 {
     Shorts found = {NULL, 0, 0};
     sample->count = 0;
@@ -330,7 +328,7 @@ identity_shorts(IdentityObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*y*", &beside, &lines)) {
         return NULL;
     }
-    RUN(beside.len + lines.len, outcome = read_shorts(self, &beside, &lines, &sample, &count, &sum));
+    RUN(beside.len + lines.len, outcome = read_shorts(self, SPAN(beside), SPAN(lines), &sample, &count, &sum));
     PyBuffer_Release(&beside);
     PyBuffer_Release(&lines);
     if (outcome != DONE) {
@@ -533,24 +531,24 @@ count_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size
 
 /* Count the values of lines; "spaced" is room for a copy in which spaces are between them. */
 static void
-count_values(const IdentityObject *self, const Py_buffer *lines, uint8_t *spaced, uint8_t *counts)
+count_values(const IdentityObject *self, Span lines, uint8_t *spaced, uint8_t *counts)
 {
     FoundValues values;
     values.count = 0;
-    memcpy(spaced, lines->buf, (size_t)lines->len);
-    for (Py_ssize_t at = 0; at < lines->len; at++) {
-        spaced[at] = spaced[at] ? spaced[at] : ' ';
+    for (Py_ssize_t at = 0; at < lines.size; at++) {
+        spaced[at] = lines.bytes[at] ? lines.bytes[at] : ' ';
     }
-    find_values(self->words, &self->hash, spaced, lines->len, &values, NULL);
+    find_values(self->words, &self->hash, spaced, lines.size, &values, NULL);
     for (int i = 0; i < values.count; i++) {
         count_hash(counts, values.hashes[i]);
     }
 }
 
-static void
-read_sentences(const IdentityObject *self, const Py_buffer *lines, uint8_t *spaced, uint8_t *counts)
+/* Count the sentences of lines, and unless "spaced" is NULL their values. It may be the lines, which then change. */
+void
+read_sentences(const IdentityObject *self, Span lines, uint8_t *spaced, uint8_t *counts)
 {
-    count_sentences(self, lines->buf, lines->len, counts);
+    count_sentences(self, lines.bytes, lines.size, counts);
     if (spaced != NULL) {
         count_values(self, lines, spaced, counts + COUNTS_BYTES);
     }
@@ -569,7 +567,7 @@ identity_sentences(IdentityObject *self, PyObject *args)
         PyBuffer_Release(&lines);
         return PyErr_NoMemory();
     }
-    RUN(lines.len, read_sentences(self, &lines, spaced, counts));
+    RUN(lines.len, read_sentences(self, SPAN(lines), spaced, counts));
     PyMem_Free(spaced);
     PyBuffer_Release(&lines);
     return PyBytes_FromStringAndSize((const char *)counts, with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES);
@@ -653,20 +651,27 @@ sign_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Sign
     sign_part(self, text + begin, size - begin, signature);
 }
 
-static void
-sign_lines(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Signature *signature)
+void
+sign_lines(const IdentityObject *self, Span lines, uint8_t *bytes)
 {
-    for (const uint8_t *stop = text + size; text <= stop;) {
+    Signature signature = {0, 0};
+    const uint8_t *text = lines.bytes, *stop = text + lines.size;
+    while (text <= stop) {
         const uint8_t *end = text < stop ? memchr(text, 0, (size_t)(stop - text)) : NULL;
         end = end == NULL ? stop : end;
-        sign_line(self, text, end - text, signature);
+        sign_line(self, text, end - text, &signature);
         text = end + 1;
     }
+    bytes[0] = (uint8_t)(signature.count & 7);
+    bytes[1] = (uint8_t)(signature.sum >> 24);
+    bytes[2] = (uint8_t)(signature.sum >> 16);
 }
 
-static int
-has_view_word(const IdentityObject *self, const uint8_t *text, Py_ssize_t size)
+int
+has_view_word(const IdentityObject *self, Span lines)
 {
+    const uint8_t *text = lines.bytes;
+    Py_ssize_t size = lines.size;
     const uint8_t *kinds = self->passing;
     for (Py_ssize_t at = 0; at < size;) {
         if (size - at > AT_ONCE) {
@@ -697,7 +702,7 @@ identity_has_view_word(IdentityObject *self, PyObject *lines)
     if (PyObject_GetBuffer(lines, &view, PyBUF_SIMPLE) < 0) {
         return NULL;
     }
-    RUN(view.len, found = has_view_word(self, view.buf, view.len));
+    RUN(view.len, found = has_view_word(self, SPAN(view)));
     PyBuffer_Release(&view);
     return PyBool_FromLong(found);
 }
@@ -706,15 +711,13 @@ static PyObject *
 identity_signature(IdentityObject *self, PyObject *lines)
 {
     Py_buffer view;
-    Signature signature = {0, 0};
+    uint8_t bytes[SIGNATURE_BYTES];
     if (PyObject_GetBuffer(lines, &view, PyBUF_SIMPLE) < 0) {
         return NULL;
     }
-    RUN(view.len, sign_lines(self, view.buf, view.len, &signature));
+    RUN(view.len, sign_lines(self, SPAN(view), bytes));
     PyBuffer_Release(&view);
-    uint32_t sum = signature.sum >> 16;
-    const char bytes[SIGNATURE_BYTES] = {(char)(signature.count & 7), (char)(sum >> 8), (char)sum};
-    return PyBytes_FromStringAndSize(bytes, SIGNATURE_BYTES);
+    return PyBytes_FromStringAndSize((const char *)bytes, SIGNATURE_BYTES);
 }
 
 static PyMethodDef identity_methods[] = {
@@ -725,6 +728,7 @@ static PyMethodDef identity_methods[] = {
     {"signature", (PyCFunction)identity_signature, METH_O, NULL},
     {"has_view_word", (PyCFunction)identity_has_view_word, METH_O, NULL},
     {"pack", (PyCFunction)identity_pack, METH_VARARGS, NULL},
+    {"sketch", (PyCFunction)identity_sketch, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

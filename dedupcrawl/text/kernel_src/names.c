@@ -1,20 +1,6 @@
 /* The names of a page: tokens of its heading and title, and where they stand. */
 #include "identity.h"
 
-typedef struct {
-    const uint8_t *bytes; /* in UTF-8 */
-    Py_ssize_t size;
-    uint32_t key; /* class and hash */
-    uint8_t name; /* HEADING or TITLE */
-    uint8_t is_unspaced;
-} Token;
-
-typedef struct {
-    Token *tokens;
-    Py_ssize_t count;
-    uint8_t *end; /* of the bytes of all tokens */
-} Tokens;
-
 static int
 is_unspaced(const IdentityObject *self, Py_UCS4 code)
 {
@@ -27,28 +13,6 @@ is_unspaced(const IdentityObject *self, Py_UCS4 code)
         }
     }
     return 0;
-}
-
-static uint8_t *
-put_utf8(uint8_t *out, Py_UCS4 code)
-{
-    if (code < 0x80) {
-        *out++ = (uint8_t)code;
-        return out;
-    }
-    if (code < 0x800) {
-        *out++ = (uint8_t)(0xC0 | code >> 6);
-    } else {
-        if (code < 0x10000) {
-            *out++ = (uint8_t)(0xE0 | code >> 12);
-        } else {
-            *out++ = (uint8_t)(0xF0 | code >> 18);
-            *out++ = (uint8_t)(0x80 | (code >> 12 & 0x3F));
-        }
-        *out++ = (uint8_t)(0x80 | (code >> 6 & 0x3F));
-    }
-    *out++ = (uint8_t)(0x80 | (code & 0x3F));
-    return out;
 }
 
 /* Add the token of some characters, unless it names a view of a page. */
@@ -107,7 +71,7 @@ add_tokens(const IdentityObject *self, Tokens *found, PyObject *text, int name)
 }
 
 /* Whether a heading names one page: enough different telling tokens, of which a pair of characters counts a third. */
-static int
+int
 is_long_heading(const Tokens *found, Py_ssize_t count)
 {
     const Token *known[3 * LONG_HEADING];
@@ -214,11 +178,12 @@ index_of(const Names *names, uint32_t key)
     return -1;
 }
 
-/* Set the flags of the names that stand in a text. Fillers are not looked for. */
+/* Set the flags of the names that stand at the beginning of a text. Fillers are not looked for. */
 static void
 place_names(const Tokens *found, Names *names, const uint8_t *text, Py_ssize_t size)
 {
     Py_ssize_t next = 0;
+    size = size < MAX_SEARCHED ? size : MAX_SEARCHED;
     while (next < found->count) {
         const Token *tokens[SEARCHED_AT_ONCE];
         int count = 0;
@@ -244,7 +209,7 @@ place_names(const Tokens *found, Names *names, const uint8_t *text, Py_ssize_t s
 }
 
 /* Whether the text is about the heading, or without one the title; see is_about_its_name() in identity.py. */
-static int
+int
 is_about(const Names *names)
 {
     int has_heading = 0, telling = 0, said = 0;
@@ -288,39 +253,73 @@ names_as_dict(const Names *names)
     return result;
 }
 
+/* Find the names of a page in its text. The caller ends with free_names(). Returns 0 without memory. */
+int
+read_names(const IdentityObject *self, PyObject *heading, PyObject *title, const uint8_t *text, Py_ssize_t size,
+           FoundNames *found)
+{
+    /* No character belongs to more than two tokens. */
+    size_t characters = (size_t)(PyUnicode_GET_LENGTH(heading) + PyUnicode_GET_LENGTH(title));
+    Tokens *tokens = &found->tokens;
+    *tokens = (Tokens){.tokens = found->few};
+    if (characters >= FEW_CHARACTERS) {
+        tokens->tokens = malloc((characters + 1) * (sizeof(Token) + 8));
+    }
+    if (tokens->tokens == NULL) {
+        return 0;
+    }
+    tokens->end = (uint8_t *)(tokens->tokens + characters + 1);
+    add_tokens(self, tokens, heading, HEADING);
+    Py_ssize_t of_heading = tokens->count;
+    add_tokens(self, tokens, title, TITLE);
+    Names *names = &found->names;
+    sample_names(tokens, names);
+    int is_whole = names->count <= MAX_NAMES;
+    names->count = is_whole ? names->count : MAX_NAMES;
+    place_names(tokens, names, text, size);
+    found->state = state_of(names, is_whole, is_long_heading(tokens, of_heading), of_heading > 0);
+    return 1;
+}
+
+void
+free_names(FoundNames *found)
+{
+    if (found->tokens.tokens != found->few) {
+        free(found->tokens.tokens);
+    }
+}
+
+/* Return which of the names stand in another text of the page, a bit for each. */
+uint32_t
+names_within(const FoundNames *found, const uint8_t *text, Py_ssize_t size)
+{
+    Names names = found->names;
+    uint32_t within = 0;
+    for (int i = 0; i < names.count; i++) {
+        names.flags[i] = 0;
+    }
+    place_names(&found->tokens, &names, text, size);
+    for (int i = 0; i < names.count; i++) {
+        within |= (uint32_t)(names.flags[i] != 0) << i;
+    }
+    return within;
+}
+
 PyObject *
 identity_names(IdentityObject *self, PyObject *args)
 {
     PyObject *heading, *title;
     Py_buffer text;
+    FoundNames found;
     if (!PyArg_ParseTuple(args, "UUy*", &heading, &title, &text)) {
         return NULL;
     }
-    /* No character belongs to more than two tokens. */
-    size_t characters = (size_t)(PyUnicode_GET_LENGTH(heading) + PyUnicode_GET_LENGTH(title));
-    Token few[FEW_CHARACTERS + FEW_CHARACTERS * 8 / sizeof(Token)];
-    Tokens found = {.tokens = few};
-    if (characters >= FEW_CHARACTERS) {
-        found.tokens = malloc((characters + 1) * (sizeof(Token) + 8));
-    }
-    if (found.tokens == NULL) {
-        PyBuffer_Release(&text);
+    int done = read_names(self, heading, title, text.buf, text.len, &found);
+    PyBuffer_Release(&text);
+    if (!done) {
         return PyErr_NoMemory();
     }
-    found.end = (uint8_t *)(found.tokens + characters + 1);
-    add_tokens(self, &found, heading, HEADING);
-    Py_ssize_t of_heading = found.count;
-    add_tokens(self, &found, title, TITLE);
-    Names names;
-    sample_names(&found, &names);
-    int is_whole = names.count <= MAX_NAMES;
-    names.count = is_whole ? names.count : MAX_NAMES;
-    place_names(&found, &names, text.buf, text.len < MAX_SEARCHED ? text.len : MAX_SEARCHED);
-    int state = state_of(&names, is_whole, is_long_heading(&found, of_heading), of_heading > 0);
-    if (found.tokens != few) {
-        free(found.tokens);
-    }
-    PyBuffer_Release(&text);
-    PyObject *result = names_as_dict(&names);
-    return result == NULL ? NULL : Py_BuildValue("(Ni)", result, state);
+    free_names(&found);
+    PyObject *result = names_as_dict(&found.names);
+    return result == NULL ? NULL : Py_BuildValue("(Ni)", result, found.state);
 }

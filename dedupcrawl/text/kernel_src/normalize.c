@@ -176,25 +176,120 @@ write_utf8(const PackedText *text, char *out)
         }
         return;
     }
+    uint8_t *end = (uint8_t *)out;
     for (Py_ssize_t i = 0; i < text->length; i++) {
-        uint32_t code = points[i] & CODE_MASK;
-        if (code < 0x80) {
-            *out++ = (char)code;
-            continue;
-        }
-        if (code < 0x800) {
-            *out++ = (char)(0xC0 | code >> 6);
-        } else {
-            if (code < 0x10000) {
-                *out++ = (char)(0xE0 | code >> 12);
-            } else {
-                *out++ = (char)(0xF0 | code >> 18);
-                *out++ = (char)(0x80 | (code >> 12 & 0x3F));
-            }
-            *out++ = (char)(0x80 | (code >> 6 & 0x3F));
-        }
-        *out++ = (char)(0x80 | (code & 0x3F));
+        end = put_utf8(end, points[i] & CODE_MASK);
     }
+}
+
+/* Make room for so many code points in UTF-8. */
+static int
+reserve_bytes(EncodedText *text, Py_ssize_t points)
+{
+    if (points > (PY_SSIZE_T_MAX / 2 - text->size) / 4) {
+        return 0;
+    }
+    Py_ssize_t needed = text->size + 4 * points;
+    if (needed <= text->capacity) {
+        return 1;
+    }
+    Py_ssize_t wanted = needed + text->capacity / 2;
+    uint8_t *bytes = realloc(text->bytes, (size_t)wanted);
+    if (bytes == NULL) {
+        return 0;
+    }
+    text->bytes = bytes;
+    text->capacity = wanted;
+    return 1;
+}
+
+/* Write a normalised point, unless it is a second space in a row. */
+static inline void
+put_point(const NormalizationTable *table, EncodedText *text, uint32_t point)
+{
+    uint32_t code = point & CODE_MASK;
+    if (table->folding_count) {
+        Py_ssize_t last = table->folding_count - 1;
+        code ^= table->folding[code < (uint32_t)last ? code : last] & CODE_MASK;
+    }
+    if (code < 0x80) {
+        text->bytes[text->size] = (uint8_t)code;
+        text->size += code != SPACE || text->has_begun;
+        text->has_begun = code != SPACE;
+        return;
+    }
+    text->size = put_utf8(text->bytes + text->size, code) - text->bytes;
+    text->has_begun = 1;
+}
+
+/* One function for each width of CPython's strings. */
+#define DEFINE_ADD(NAME, TYPE)                                                                                  \
+    static Outcome NAME(const NormalizationTable *table, const TYPE *text, Py_ssize_t count, uint32_t line_break, \
+                        EncodedText *result)                                                                    \
+    {                                                                                                           \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                                \
+            uint32_t code = text[i] == '\n' ? line_break : text[i];                                             \
+            if (sizeof(TYPE) == 4 && UNLIKELY(code >= CODE_POINTS)) {                                           \
+                return BAD_TABLE;                                                                               \
+            }                                                                                                   \
+            uint32_t point = table->packed[code];                                                               \
+            if (!UNLIKELY(point >= PACKED_LIMIT)) {                                                             \
+                put_point(table, result, point);                                                                \
+                continue;                                                                                       \
+            }                                                                                                   \
+            if (point & COMBINES) {                                                                             \
+                return NEEDS_PYTHON;                                                                            \
+            }                                                                                                   \
+            Py_ssize_t start = table->starts[code], size = table->sizes[code];                                  \
+            if (!(point & RESIZED) || start > table->expansion_count - size) {                                  \
+                return BAD_TABLE;                                                                               \
+            }                                                                                                   \
+            if (!reserve_bytes(result, size + (count - i))) {                                                   \
+                return NO_MEMORY;                                                                               \
+            }                                                                                                   \
+            for (Py_ssize_t j = 0; j < size; j++) {                                                             \
+                put_point(table, result, table->expansions[start + j]);                                         \
+            }                                                                                                   \
+        }                                                                                                       \
+        return DONE;                                                                                            \
+    }
+
+DEFINE_ADD(add_latin, uint8_t)
+DEFINE_ADD(add_basic, uint16_t)
+DEFINE_ADD(add_full, uint32_t)
+
+/* Normalise a part of a string, after what was normalised before; "line_break" takes the place of line breaks. */
+Outcome
+add_normalized(const NormalizationTable *table, PyObject *text, Py_ssize_t start, Py_ssize_t stop, uint32_t line_break,
+               EncodedText *result)
+{
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    if (!reserve_bytes(result, stop - start)) {
+        return NO_MEMORY;
+    }
+    return kind == PyUnicode_1BYTE_KIND   ? add_latin(table, (const uint8_t *)data + start, stop - start, line_break, result)
+           : kind == PyUnicode_2BYTE_KIND ? add_basic(table, (const uint16_t *)data + start, stop - start, line_break, result)
+                                          : add_full(table, (const uint32_t *)data + start, stop - start, line_break, result);
+}
+
+/* Write a control character that normalisation leaves. */
+Outcome
+add_separator(uint8_t separator, EncodedText *result)
+{
+    if (!reserve_bytes(result, 1)) {
+        return NO_MEMORY;
+    }
+    result->bytes[result->size++] = separator;
+    result->has_begun = 1;
+    return DONE;
+}
+
+/* Remove a space at the end. */
+void
+end_normalized(EncodedText *result)
+{
+    result->size -= result->size > 0 && !result->has_begun;
 }
 
 /* One function for each width of CPython's strings. Sums of a block have 32 bits: compilers use vector instructions. */
