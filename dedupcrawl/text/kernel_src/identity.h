@@ -36,7 +36,6 @@ enum {
     SIGNED = 3, /* in place of a number of counts */
     MAX_SENTENCE_BYTES = 1024,
     UNSPACED_RANGES = 16,
-    SEARCHED_AT_ONCE = 32,
     PAIRS = 1024,
     FEW_CHARACTERS = 200, /* of names that need no memory from the heap */
 };

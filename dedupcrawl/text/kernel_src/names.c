@@ -129,42 +129,39 @@ stands_at(const Token *token, const uint8_t *text, Py_ssize_t size, Py_ssize_t a
            && (token->is_unspaced || end == size || !is_letter_byte(text[end]));
 }
 
-enum { STRIDE = 4 }; /* places that are passed over at a time */
+enum { BLOCK = 64 }; /* places that are examined at a time; compilers use vector instructions */
 
-static inline uint32_t
-begins_any(const uint32_t *begins, const uint8_t *text)
+/* Whether a token may begin at one of the places of a block: three of its bytes stand there. */
+static inline int
+may_begin(const Token *token, const uint8_t *block)
 {
-    return begins[PAIR_HASH(text[0], text[1])] | begins[PAIR_HASH(text[1], text[2])]
-           | begins[PAIR_HASH(text[2], text[3])] | begins[PAIR_HASH(text[3], text[4])];
+    Py_ssize_t last = token->size - 1;
+    const uint8_t *seconds = block + (last > 0), *lasts = block + last;
+    uint8_t first = token->bytes[0], second = token->bytes[last > 0], end = token->bytes[last], found = 0;
+    for (int i = 0; i < BLOCK; i++) {
+        found |= (uint8_t)((block[i] == first) & (seconds[i] == second) & (lasts[i] == end));
+    }
+    return found;
 }
 
-/* Look for up to SEARCHED_AT_ONCE tokens in a text; returns a bit for each that stands there. */
-static uint32_t
-search_tokens(const Token *const *tokens, int count, const uint8_t *text, Py_ssize_t size)
+/* Whether a token stands in a text. */
+static int
+stands(const Token *token, const uint8_t *text, Py_ssize_t size)
 {
-    /* By a hash of two bytes the tokens that may begin with them. Most places have none. */
-    uint32_t begins[PAIRS] = {0}, found = 0, all = count == 32 ? UINT32_MAX : (UINT32_C(1) << count) - 1;
-    for (int i = 0; i < count; i++) {
-        int is_short = tokens[i]->size == 1; /* then any byte may follow */
-        for (int next = is_short ? 0 : tokens[i]->bytes[1]; next <= (is_short ? 255 : tokens[i]->bytes[1]); next++) {
-            begins[PAIR_HASH(tokens[i]->bytes[0], next)] |= UINT32_C(1) << i;
-        }
-    }
-    for (Py_ssize_t at = 0; at < size && found != all;) {
-        if (size - at > STRIDE && !begins_any(begins, text + at)) {
-            at += STRIDE;
+    Py_ssize_t end = size - token->size + 1; /* of the places where it can begin */
+    for (Py_ssize_t at = 0; at < end;) {
+        Py_ssize_t stop = end - at < BLOCK ? end : at + BLOCK;
+        if (stop == at + BLOCK && !may_begin(token, text + at)) {
+            at = stop;
             continue;
         }
-        for (int k = 0; k < STRIDE && at < size; k++, at++) {
-            uint32_t maybe = begins[PAIR_HASH(text[at], at + 1 < size ? text[at + 1] : ' ')] & ~found;
-            for (int i = 0; maybe; i++, maybe >>= 1) {
-                if (maybe & 1 && stands_at(tokens[i], text, size, at)) {
-                    found |= UINT32_C(1) << i;
-                }
+        for (; at < stop; at++) {
+            if (text[at] == token->bytes[0] && stands_at(token, text, size, at)) {
+                return 1;
             }
         }
     }
-    return found;
+    return 0;
 }
 
 static int
@@ -178,33 +175,26 @@ index_of(const Names *names, uint32_t key)
     return -1;
 }
 
+static int
+are_same(const Token *one, const Token *other)
+{
+    return one != NULL && one->size == other->size && memcmp(one->bytes, other->bytes, (size_t)one->size) == 0;
+}
+
 /* Set the flags of the names that stand at the beginning of a text. Fillers are not looked for. */
 static void
 place_names(const Tokens *found, Names *names, const uint8_t *text, Py_ssize_t size)
 {
-    Py_ssize_t next = 0;
+    const Token *searched[MAX_NAMES] = {NULL}; /* by name the last one: heading and title share most tokens */
     size = size < MAX_SEARCHED ? size : MAX_SEARCHED;
-    while (next < found->count) {
-        const Token *tokens[SEARCHED_AT_ONCE];
-        int count = 0;
-        for (; next < found->count && count < SEARCHED_AT_ONCE; next++) {
-            const Token *token = &found->tokens[next];
-            int at = token->key < FILLER ? index_of(names, token->key) : -1;
-            int is_known = at < 0 || (names->flags[at] & BODY) != 0;
-            for (int i = 0; i < count && !is_known; i++) {
-                is_known = tokens[i]->size == token->size
-                           && memcmp(tokens[i]->bytes, token->bytes, (size_t)token->size) == 0;
-            }
-            if (!is_known) {
-                tokens[count++] = token;
-            }
+    for (Py_ssize_t i = 0; i < found->count; i++) {
+        const Token *token = &found->tokens[i];
+        int at = token->key < FILLER ? index_of(names, token->key) : -1;
+        if (at < 0 || names->flags[at] & BODY || are_same(searched[at], token)) {
+            continue;
         }
-        uint32_t standing = count ? search_tokens(tokens, count, text, size) : 0;
-        for (int i = 0; i < count; i++) {
-            if (standing >> i & 1) {
-                names->flags[index_of(names, tokens[i]->key)] |= BODY;
-            }
-        }
+        searched[at] = token;
+        names->flags[at] |= stands(token, text, size) ? BODY : 0;
     }
 }
 
