@@ -144,10 +144,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
     sketcher = _sketcher(seed)
-    named = (
-        _folded_name(page.heading, fold_chinese=fold_chinese),
-        _folded_name(page.title, fold_chinese=fold_chinese),
-    )
+    named = (_folded_name(page.heading, fold_chinese=fold_chinese), _folded_name(page.title, fold_chinese=fold_chinese))
     sketch = None
     if not isinstance(sketcher, ReferenceSketcher):
         plain = normalizer(False)

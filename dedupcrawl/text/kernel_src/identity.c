@@ -225,23 +225,85 @@ next_code(const uint8_t *text, Py_ssize_t size, Py_ssize_t *at)
     return code;
 }
 
+enum { AT_ONCE = 8 }; /* bytes */
+
+/* The number of letters a to z at the beginning of a text. */
+static inline Py_ssize_t
+ascii_letters(const uint8_t *text, Py_ssize_t size)
+{
+    Py_ssize_t at = 0;
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    /* Without a branch for each letter: the ends of words cannot be predicted. */
+    const uint64_t ones = UINT64_C(0x0101010101010101), highest = 0x80 * ones;
+    for (; size - at >= AT_ONCE; at += AT_ONCE) {
+        uint64_t bytes;
+        memcpy(&bytes, text + at, AT_ONCE);
+        uint64_t low = bytes & ~highest, from_a = low + (0x80 - 'a') * ones, above_z = low + (0x80 - 'z' - 1) * ones;
+        uint64_t others = ~(from_a & ~above_z & ~bytes) & highest;
+        if (others) {
+            return at + __builtin_ctzll(others) / 8;
+        }
+    }
+#endif
+    while (at < size && text[at] >= 'a' && text[at] <= 'z') {
+        at++;
+    }
+    return at;
+}
+
+/* Of which kinds a word may be, by its first two bytes. */
+static inline int
+kinds_at(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
+{
+    return self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')];
+}
+
+int
+has_view_word(const IdentityObject *self, Span lines)
+{
+    const uint8_t *text = lines.bytes;
+    Py_ssize_t size = lines.size;
+    const uint8_t *kinds = self->passing;
+    for (Py_ssize_t at = 0; at < size;) {
+        if (size - at > AT_ONCE) {
+            int any = 0;
+            for (int i = 0; i < AT_ONCE; i++) {
+                any |= kinds[PAIR_HASH(text[at + i], text[at + i + 1])];
+            }
+            if (!(any & MAY_BE_VIEW)) {
+                at += AT_ONCE;
+                continue;
+            }
+        }
+        for (int i = 0; i < AT_ONCE && at < size; i++, at++) {
+            if (kinds_at(self, text, at, size) & MAY_BE_VIEW
+                && longest_from(&self->words[OF_VIEW], text, size, at, ANYWHERE) >= 0) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 /* Hash a line without its digits and marks; returns 0 for one that is no short fact. */
 static int
-hash_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size, uint32_t *hash)
+hash_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size, int may_be_of_view, uint32_t *hash)
 {
     uint8_t plain[5 * MAX_SHORT];
     Py_ssize_t length = 0;
     int has_digit = 0, is_apart = 0;
     Py_ssize_t at = 0;
     for (int characters = 0; at < size; characters++) {
-        if (characters == MAX_SHORT || word_from(&self->words[OF_VIEW], line, size, at, ANYWHERE) >= 0) {
+        Py_ssize_t start = at, letters = ascii_letters(line + at, size - at);
+        characters += letters ? (int)letters - 1 : 0;
+        if (characters >= MAX_SHORT) {
             return 0;
         }
-        Py_ssize_t start = at;
-        Py_UCS4 code = next_code(line, size, &at);
-        int is_digit = is_decimal(code);
+        Py_UCS4 code = letters ? line[at] : next_code(line, size, &at);
+        int is_digit = !letters && is_decimal(code);
+        at += letters;
         has_digit |= is_digit;
-        if (is_digit || !is_letter_or_digit(code)) {
+        if (is_digit || !(letters || is_letter_or_digit(code))) {
             is_apart = length > 0;
             continue;
         }
@@ -251,6 +313,9 @@ hash_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size, uint
         }
         memcpy(plain + length, line + start, (size_t)(at - start));
         length += at - start;
+    }
+    if (may_be_of_view && has_view_word(self, (Span){line, size})) {
+        return 0;
     }
     *hash = hash_bytes(&self->hash, plain, length);
     return length && !(has_digit && is_stamp(&self->words[CHANGED], plain, 0, length));
@@ -265,11 +330,12 @@ static int
 add_lines(const IdentityObject *self, Span text, int is_beside, Shorts *found)
 {
     const uint8_t *line = text.bytes, *end = line + text.size;
+    int may_be_of_view = has_view_word(self, text);
     while (line < end) {
         const uint8_t *stop = memchr(line, 0, (size_t)(end - line));
         uint32_t hash;
         stop = stop == NULL ? end : stop;
-        if (hash_line(self, line, stop - line, &hash)) {
+        if (hash_line(self, line, stop - line, may_be_of_view, &hash)) {
             if (found->count == found->capacity) {
                 Py_ssize_t wanted = 2 * found->capacity + 64;
                 uint64_t *items = realloc(found->items, (size_t)wanted * sizeof *items);
@@ -348,32 +414,6 @@ character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
     return at + wanted <= size ? wanted : 0;
 }
 
-enum { AT_ONCE = 8 }; /* bytes */
-
-/* The number of letters a to z at the beginning of a text. */
-static inline Py_ssize_t
-ascii_letters(const uint8_t *text, Py_ssize_t size)
-{
-    Py_ssize_t at = 0;
-#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    /* Without a branch for each letter: the ends of words cannot be predicted. */
-    const uint64_t ones = UINT64_C(0x0101010101010101), highest = 0x80 * ones;
-    for (; size - at >= AT_ONCE; at += AT_ONCE) {
-        uint64_t bytes;
-        memcpy(&bytes, text + at, AT_ONCE);
-        uint64_t low = bytes & ~highest, from_a = low + (0x80 - 'a') * ones, above_z = low + (0x80 - 'z' - 1) * ones;
-        uint64_t others = ~(from_a & ~above_z & ~bytes) & highest;
-        if (others) {
-            return at + __builtin_ctzll(others) / 8;
-        }
-    }
-#endif
-    while (at < size && text[at] >= 'a' && text[at] <= 'z') {
-        at++;
-    }
-    return at;
-}
-
 /* Letters, and the digits after them. */
 static Py_ssize_t
 end_of_word(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
@@ -396,13 +436,6 @@ static int
 is_mark(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
     return at + 2 < size && text[at] == 0xE2 && text[at + 1] >= 0x96 && text[at + 1] <= 0x9F;
-}
-
-/* Of which kinds a word may be, by its first two bytes. */
-static inline int
-kinds_at(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
-{
-    return self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')];
 }
 
 /* Whether a word belongs to a stamp or a view. */
@@ -665,33 +698,6 @@ sign_lines(const IdentityObject *self, Span lines, uint8_t *bytes)
     bytes[0] = (uint8_t)(signature.count & 7);
     bytes[1] = (uint8_t)(signature.sum >> 24);
     bytes[2] = (uint8_t)(signature.sum >> 16);
-}
-
-int
-has_view_word(const IdentityObject *self, Span lines)
-{
-    const uint8_t *text = lines.bytes;
-    Py_ssize_t size = lines.size;
-    const uint8_t *kinds = self->passing;
-    for (Py_ssize_t at = 0; at < size;) {
-        if (size - at > AT_ONCE) {
-            int any = 0;
-            for (int i = 0; i < AT_ONCE; i++) {
-                any |= kinds[PAIR_HASH(text[at + i], text[at + i + 1])];
-            }
-            if (!(any & MAY_BE_VIEW)) {
-                at += AT_ONCE;
-                continue;
-            }
-        }
-        for (int i = 0; i < AT_ONCE && at < size; i++, at++) {
-            if (kinds_at(self, text, at, size) & MAY_BE_VIEW
-                && longest_from(&self->words[OF_VIEW], text, size, at, ANYWHERE) >= 0) {
-                return 1;
-            }
-        }
-    }
-    return 0;
 }
 
 static PyObject *

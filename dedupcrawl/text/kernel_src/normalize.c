@@ -203,55 +203,64 @@ reserve_bytes(EncodedText *text, Py_ssize_t points)
     return 1;
 }
 
-/* Write a normalised point, unless it is a second space in a row. */
-static inline void
-put_point(const NormalizationTable *table, EncodedText *text, uint32_t point)
+/* Convert the Chinese of a code point. */
+static inline uint32_t
+fold_code(const NormalizationTable *table, uint32_t code)
 {
-    uint32_t code = point & CODE_MASK;
-    if (table->folding_count) {
-        Py_ssize_t last = table->folding_count - 1;
-        code ^= table->folding[code < (uint32_t)last ? code : last] & CODE_MASK;
-    }
-    if (code < 0x80) {
-        text->bytes[text->size] = (uint8_t)code;
-        text->size += code != SPACE || text->has_begun;
-        text->has_begun = code != SPACE;
-        return;
-    }
-    text->size = put_utf8(text->bytes + text->size, code) - text->bytes;
-    text->has_begun = 1;
+    uint32_t last = (uint32_t)table->folding_count - 1;
+    return table->folding_count ? code ^ (table->folding[code < last ? code : last] & CODE_MASK) : code;
 }
 
+/* Write a normalised point at `out`, unless it is a second space in a row. ASCII without a branch. */
+#define PUT(point)                                               \
+    do {                                                         \
+        uint32_t put = (point) & CODE_MASK;                      \
+        if (put < 0x80) {                                        \
+            *out = (uint8_t)put;                                 \
+            out += (put != SPACE) | has_begun;                   \
+            has_begun = put != SPACE;                            \
+        } else {                                                 \
+            out = put_utf8(out, fold_code(table, put));          \
+            has_begun = 1;                                       \
+        }                                                        \
+    } while (0)
+
 /* One function for each width of CPython's strings. */
-#define DEFINE_ADD(NAME, TYPE)                                                                                  \
+#define DEFINE_ADD(NAME, TYPE)                                                                                    \
     static Outcome NAME(const NormalizationTable *table, const TYPE *text, Py_ssize_t count, uint32_t line_break, \
-                        EncodedText *result)                                                                    \
-    {                                                                                                           \
-        for (Py_ssize_t i = 0; i < count; i++) {                                                                \
-            uint32_t code = text[i] == '\n' ? line_break : text[i];                                             \
-            if (sizeof(TYPE) == 4 && UNLIKELY(code >= CODE_POINTS)) {                                           \
-                return BAD_TABLE;                                                                               \
-            }                                                                                                   \
-            uint32_t point = table->packed[code];                                                               \
-            if (!UNLIKELY(point >= PACKED_LIMIT)) {                                                             \
-                put_point(table, result, point);                                                                \
-                continue;                                                                                       \
-            }                                                                                                   \
-            if (point & COMBINES) {                                                                             \
-                return NEEDS_PYTHON;                                                                            \
-            }                                                                                                   \
-            Py_ssize_t start = table->starts[code], size = table->sizes[code];                                  \
-            if (!(point & RESIZED) || start > table->expansion_count - size) {                                  \
-                return BAD_TABLE;                                                                               \
-            }                                                                                                   \
-            if (!reserve_bytes(result, size + (count - i))) {                                                   \
-                return NO_MEMORY;                                                                               \
-            }                                                                                                   \
-            for (Py_ssize_t j = 0; j < size; j++) {                                                             \
-                put_point(table, result, table->expansions[start + j]);                                         \
-            }                                                                                                   \
-        }                                                                                                       \
-        return DONE;                                                                                            \
+                        EncodedText *result)                                                                      \
+    {                                                                                                             \
+        uint8_t *out = result->bytes + result->size;                                                              \
+        int has_begun = result->has_begun;                                                                        \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
+            uint32_t code = text[i] == '\n' ? line_break : text[i];                                               \
+            if (sizeof(TYPE) == 4 && UNLIKELY(code >= CODE_POINTS)) {                                             \
+                return BAD_TABLE;                                                                                 \
+            }                                                                                                     \
+            uint32_t point = table->packed[code];                                                                 \
+            if (!UNLIKELY(point >= PACKED_LIMIT)) {                                                               \
+                PUT(point);                                                                                       \
+                continue;                                                                                         \
+            }                                                                                                     \
+            if (point & COMBINES) {                                                                               \
+                return NEEDS_PYTHON;                                                                              \
+            }                                                                                                     \
+            Py_ssize_t start = table->starts[code], size = table->sizes[code];                                    \
+            if (!(point & RESIZED) || start > table->expansion_count - size) {                                    \
+                return BAD_TABLE;                                                                                 \
+            }                                                                                                     \
+            result->size = out - result->bytes;                                                                   \
+            if (!reserve_bytes(result, size + (count - i))) {                                                     \
+                return NO_MEMORY;                                                                                 \
+            }                                                                                                     \
+            out = result->bytes + result->size;                                                                   \
+            for (Py_ssize_t j = 0; j < size; j++) {                                                               \
+                PUT(table->expansions[start + j]);                                                                \
+            }                                                                                                     \
+        }                                                                                                         \
+        result->size = out - result->bytes;                                                                       \
+        result->has_begun = has_begun;                                                                            \
+        return DONE;                                                                                              \
     }
 
 DEFINE_ADD(add_latin, uint8_t)
