@@ -51,8 +51,7 @@ from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon, Claim, Config, Page, Status, Verdict
 from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.context import CrawlContext
-from dedupcrawl.crawl.items import ResponseTracker
-from dedupcrawl.crawl.recorder import PageRecorder
+from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats

@@ -33,7 +33,7 @@ from dedupcrawl.detectors.minhash import MinHash as OurMinHash
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.page.model import Page
-from dedupcrawl.text import kernel
+from dedupcrawl.text import features
 from dedupcrawl.text.normalize import normalize, pack
 from dedupcrawl.text.shingles import shingles, tokens
 
@@ -114,11 +114,11 @@ def page_to_record(text: str) -> object:
 @contextmanager
 def numpy_only() -> Iterator[None]:
     """Turn the compiled kernel off."""
-    before, kernel._kernel = kernel._kernel, None
+    before, features._kernel = features._kernel, None
     try:
         yield
     finally:
-        kernel._kernel = before
+        features._kernel = before
 
 
 def contestants(case: Case) -> Mapping[str, Contestant]:
@@ -252,7 +252,7 @@ def main() -> int:
         Case("60 English words", english(60, rng), 80, 4),
     )
     names = "".join(f"  {name}" for name in contestants(cases[0]))
-    print(f"text kernel: {kernel.description()}\n{'µs of CPU a text (least)':<26}{names}")
+    print(f"text kernel: {features.kernel_description()}\n{'µs of CPU a text (least)':<26}{names}")
     rows = [speed(case, options.rounds) for case in cases]
     exact = accuracy(
         (

@@ -32,8 +32,8 @@ from benchmarks.crawl import ASYNCIO, PART, NewsSpider, serve
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon, Deduplicator
 from dedupcrawl.crawl.context import CrawlContext
-from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
+from dedupcrawl.stores.transactional import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

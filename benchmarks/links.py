@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page import PageError, ReadOptions, read_tree
-from dedupcrawl.page.blocks import measure_links, normalize_space, split_runs
+from dedupcrawl.page.blocks import ANCHOR, LINK, MARK, UNLINK, flatten, measure_links, normalize_space, split_runs
 from dedupcrawl.page.document import parse, to_text
-from dedupcrawl.page.flatten import ANCHOR, LINK, MARK, UNLINK, flatten
 from dedupcrawl.page.rules import GUIDE_LINKS, LINK_RUN, SEPARATORS, leads_to_page, link_noise
 from dedupcrawl.tools.demo.corpus import load_content, write_story
 from dedupcrawl.tools.demo.sites import Layout

@@ -34,7 +34,7 @@ from twisted.internet.task import react
 from benchmarks import crawl as plain
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon
-from dedupcrawl.crawl.recorder import LedgerWriter, PageRecorder
+from dedupcrawl.crawl.recorder import LedgerRecorder, LedgerWriter
 from dedupcrawl.ledger.ledger_appender import LedgerAppender
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ async def at_once(_: object, base: str, pages: int, way: str) -> None:
     meter.watch(lambda: peaks.append(peak()))
     reactor, writer = CollectingTime(), CollectingTime()
     for name in ("record_verdict", "record_state", "count"):
-        reactor.charge(PageRecorder, name)
+        reactor.charge(LedgerRecorder, name)
     writer.charge(LedgerAppender, "flush")
     with tempfile.TemporaryDirectory() as folder:
         results = await crawl(way, base, folder, meter, range(pages))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from dedupcrawl.text import kernel
+from dedupcrawl.text import features
 
 if TYPE_CHECKING:
     import argparse
@@ -59,7 +59,7 @@ def write_results(
             "cores": os.cpu_count(),
             "processor": processor(),
             "python": platform.python_version(),
-            "text kernel": kernel.description(),
+            "text kernel": features.kernel_description(),
         },
         "versions": {name: found for name in (*PACKAGES, *packages) if (found := _version(name))},
         "ratios": {name: _rounded(value) for name, value in (ratios or {}).items()},

@@ -10,11 +10,12 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, Self
 
-from dedupcrawl.detectors.base import Match, Relation, no_opinion
+from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, VERSIONS, Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
-from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
-from dedupcrawl.siblings import is_refresh, site_of, why_different, why_siblings
+from dedupcrawl.page.structure import LITTLE_READ, evidence_with_layout, is_little_read
+from dedupcrawl.siblings import is_refresh, why_different, why_siblings
+from dedupcrawl.sites import site_of
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -133,9 +134,6 @@ class Claim:
             self.release()
 
 
-#: Relations of a page that repeats an earlier one.
-DUPLICATE_RELATIONS = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
-
 OTHER_HOSTS = "other-hosts"  #: a scope: pages of one site are not compared
 
 SIBLINGS = "siblings"  #: key of the evidence of siblings: by what they differ
@@ -154,10 +152,6 @@ _STRENGTH = {
     Relation.EXCERPT: 6,
     Relation.SIBLING: 7,
 }
-#: Relations that one earlier page can have to a page of its site, by the names and values of both.
-COPIES = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE})
-#: Relations of two versions of a page.
-VERSIONS = frozenset({Relation.UPDATED, Relation.REFRESHED})
 
 
 #: Relations whose older page ``keep="latest"`` replaces.

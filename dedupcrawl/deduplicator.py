@@ -17,6 +17,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.filing import LeaseWatch, PageFiler
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
 from dedupcrawl.page import PageError, ReaderError, read_page
+from dedupcrawl.page.document import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import (
@@ -32,11 +33,10 @@ from dedupcrawl.stores.base import (
     scheme_json,
     url_key,
 )
-from dedupcrawl.text.kernel import is_compiled
+from dedupcrawl.text.features import is_compiled
 from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.resources import Closing
-from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import HASH_BYTES, Exact
 from dedupcrawl.identity import sketch_identity, unread_identity
+from dedupcrawl.page.document import check_time
 from dedupcrawl.page.model import TOO_LARGE, Kind
-from dedupcrawl.page.signatures import LITTLE_READ, with_layout
-from dedupcrawl.siblings import host_of
+from dedupcrawl.page.structure import LITTLE_READ, with_layout
+from dedupcrawl.sites import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_person, url_key
-from dedupcrawl.text.features import Features, FeaturesBatch, compared_text
-from dedupcrawl.text.kernel import is_compiled, loaded, normalizer
+from dedupcrawl.text.features import Features, FeaturesBatch, compared_text, is_compiled, loaded, normalizer
 from dedupcrawl.text.normalize import expanded_length
-from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +62,7 @@ class Fingerprinter:
     def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
         """Fingerprint a page; with ``track_url`` its record is also compared with earlier ones of its URL.
 
-        Raises :class:`~dedupcrawl.utils.time_limit.TooSlowError` beyond a limit that is in force.
+        Raises :class:`~dedupcrawl.page.document.TooSlowError` beyond a limit that is in force.
         """
         compared = _comparable(page)
         uncheckable = _without_usable_text(compared)

@@ -49,8 +49,8 @@ from dedupcrawl.identity_codec import (
     Sample,
     pack_identity,
 )
-from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.signatures import LAYOUT_BYTES, with_layout, without_layout
+from dedupcrawl.page.rules import word_set
+from dedupcrawl.page.structure import LAYOUT_BYTES, with_layout, without_layout
 from dedupcrawl.sentence_sketches import (
     MAX_TOKEN_BYTES,
     POINTING_BEGINS,
@@ -61,9 +61,16 @@ from dedupcrawl.sentence_sketches import (
     sign_hashes,
     without_view_lines,
 )
-from dedupcrawl.text.features import Features, compared_text, encode_normalized
-from dedupcrawl.text.kernel import is_compiled, loaded, normalizer
-from dedupcrawl.text.normalize import CODE, decode, pack, simplify, with_ascii_digits
+from dedupcrawl.text.features import (
+    Features,
+    compared_text,
+    encode_normalized,
+    is_compiled,
+    loaded,
+    normalizer,
+    with_ascii_digits,
+)
+from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.text.shingles import CACHED_SEEDS, seeded_hash, split_mix
 from dedupcrawl.values import BACKWARDS, HAN_NUMERALS, MAX_SHORTS, other_text, page_values, short_facts, word_sets
 

@@ -8,21 +8,20 @@ site adds to all of its titles does not matter.
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
-from dedupcrawl.page.signatures import OTHER, compare_layouts
+from dedupcrawl.page.structure import OTHER, compare_layouts
 from dedupcrawl.sentence_sketches import sentences_differ
-from dedupcrawl.utils.public_suffixes import registrable_domain
 from dedupcrawl.values import MAX_SHORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dedupcrawl.identity_codec import Identity
+
 
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
 MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name
@@ -40,38 +39,6 @@ VALUES = "values in the text"
 VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
 SENTENCES = "sentences of each text that the other lacks"
-
-_URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host
-
-
-def site_of(url: str) -> str:
-    """Return the site of a URL: the registrable domain of its host, or the host if it has none.
-
-    By the private part of the public suffix list, two blogs of one provider are two sites.
-
-    >>> site_of("https://www.shop.example.co.uk:8443/a"), site_of("http://127.0.0.1:8000/")
-    ('example.co.uk', '127.0.0.1:8000')
-    """
-    host = host_of(url)
-    return _site_of_host(host) if host else ""
-
-
-def host_of(url: str) -> str:
-    """Return host and port of a URL in lower case, without user and password; "" if it has none.
-
-    Never raises an error, as ``urlsplit`` does at an unclosed bracket.
-    """
-    rest = url.partition("://")[2]
-    return _URL_PATH.split(rest, maxsplit=1)[0].rpartition("@")[2].lower()
-
-
-@lru_cache(maxsize=16_384)
-def _site_of_host(host: str) -> str:
-    name = host.partition(":")[0]
-    known = registrable_domain(name)
-    if known or "." not in name or name.replace(".", "").isdigit() or host.startswith("["):
-        return known or host
-    return ".".join(name.split(".")[-2:])  # the default rule of the public suffix list
 
 
 def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool = True) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.rules import word_set
 from dedupcrawl.text.features import encode_normalized
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from dedupcrawl import Claim, Deduplicator, Page, Pending, Status
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import Offer, Record
-from dedupcrawl.stores.memory import MemoryStore
+from dedupcrawl.stores.transactional import MemoryStore
 from tests.texts import ENGLISH
 
 if TYPE_CHECKING:

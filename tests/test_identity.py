@@ -34,8 +34,7 @@ from dedupcrawl.identity_codec import (
 )
 from dedupcrawl.page.model import Page
 from dedupcrawl.sentence_sketches import COUNTS_BYTES, MAX_TOKEN_BYTES, SIGNATURE_BYTES, SUMS_BYTES
-from dedupcrawl.text.features import Features
-from dedupcrawl.text.kernel import is_compiled, loaded
+from dedupcrawl.text.features import Features, is_compiled, loaded
 from dedupcrawl.values import HAN_NUMERALS, word_sets
 from tests.texts import CHINESE, ENGLISH
 

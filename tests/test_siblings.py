@@ -12,7 +12,7 @@ from dedupcrawl import siblings as module
 from dedupcrawl.identity import sketch_identity
 from dedupcrawl.identity_codec import MAX_NAMES, MAX_VALUES
 from dedupcrawl.page.model import Page
-from dedupcrawl.siblings import host_of, is_refresh, site_of, why_different, why_siblings
+from dedupcrawl.siblings import is_refresh, why_different, why_siblings
 from dedupcrawl.text.features import Features
 
 TERMS = "Goods that were used or cut to size cannot be returned. Parcels are sent on weekdays before noon. "
@@ -455,59 +455,3 @@ def test_a_version_with_the_same_names_and_values_is_a_refresh() -> None:
     assert is_refresh(identity(new), identity(old))
     assert not is_refresh(identity(replace(old, text=STORY.replace("2024", "2025"))), identity(old))
     assert not is_refresh(identity(replace(old, title="Harbour free of ice", heading="")), identity(old))
-
-
-# -- sites --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("url", "site"),
-    [
-        ("https://a.example.com/b?c=//d.e/f", "example.com"),
-        ("http://example.com", "example.com"),
-        ("https://WWW.Example.COM:443/", "example.com"),
-        ("https://shop.example.co.uk/", "example.co.uk"),
-        ("https://news.example.com.cn/a", "example.com.cn"),
-        ("https://user:pass@m.example.com/", "example.com"),
-        ("https://one.blogspot.com/", "one.blogspot.com"),
-        ("https://two.github.io/a", "two.github.io"),
-        ("http://127.0.0.1:8000/a", "127.0.0.1:8000"),
-        ("http://127.0.0.1:8001/a", "127.0.0.1:8001"),
-        ("http://[::1]:8000/a", "[::1]:8000"),
-        ("http://localhost/a", "localhost"),
-        ("http://localhost:8080/a", "localhost:8080"),
-        ("https://a.b.example/", "b.example"),
-        ("https://例子.中国/a", "例子.中国"),
-        ("https://a.example.com?x", "example.com"),
-        ("https://a.example.com#x", "example.com"),
-        ("https://example.com./a", "example.com"),
-        ("mailto:a@example.com", ""),
-        ("//example.com/a", ""),
-        ("a", ""),
-        ("", ""),
-    ],
-)
-def test_the_site_of_a_url(url: str, site: str) -> None:
-    assert site_of(url) == site
-
-
-@given(st.text())
-def test_any_text_has_a_site(url: str) -> None:
-    assert isinstance(site_of(url), str)
-    assert isinstance(site_of(f"https://{url}"), str)
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://User:secret@News.Example:8080/a?b#c", "news.example:8080"),
-        ("http://news.example?to=http://other.example/", "news.example"),
-        ("http://news.example#top", "news.example"),
-        ("http://[::1]:80/", "[::1]:80"),
-        ("http://[bad/", "[bad"),
-        ("a.html", ""),
-        ("", ""),
-    ],
-)
-def test_the_host_of_a_url(url: str, host: str) -> None:
-    assert host_of(url) == host

@@ -13,7 +13,7 @@ __all__ = ["deduplicate"]
 def __getattr__(name: str) -> Any:
     """Import ``deduplicate`` on first use: it needs Spark, an optional dependency."""
     if name == "deduplicate":
-        from dedupcrawl.batch.spark.requirements import check_installed  # noqa: PLC0415
+        from dedupcrawl.batch.spark import check_installed  # noqa: PLC0415
 
         check_installed()
         from dedupcrawl.batch.spark.dataframe import deduplicate  # noqa: PLC0415

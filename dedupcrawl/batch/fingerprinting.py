@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from dedupcrawl.batch.fingerprint_table import FingerprintTableBuilder, fill_probes, fingerprint_schema
+from dedupcrawl.batch.columns import FingerprintTableBuilder, fill_probes, fingerprint_schema
 from dedupcrawl.batch.formats import BadRow, PartError, format_named
 from dedupcrawl.batch.workdir import PartState, write_state
 from dedupcrawl.deduplicator import Deduplicator

@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.batch.arrow_arrays import numpy_array
-from dedupcrawl.batch.corpus import open_corpus, read_table
-from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION
-from dedupcrawl.batch.formats import Part, PartError, Row, format_named
+from dedupcrawl.batch.columns import LAYOUT_VERSION, numpy_array, read_table
+from dedupcrawl.batch.formats import Part, PartError, Row, format_named, format_of
 from dedupcrawl.batch.formats.base import Fields
-from dedupcrawl.batch.formats.files import format_of
-from dedupcrawl.batch.job import Job, is_store_url
+from dedupcrawl.batch.job import Job, is_store_url, open_corpus
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.batch.workdir import PartState, Workdir, read_finished, read_part_state
 from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.model import Page
-from dedupcrawl.page.signatures import LITTLE_READ
+from dedupcrawl.page.structure import LITTLE_READ
 from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 
 if TYPE_CHECKING:
@@ -32,8 +29,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dedupcrawl.batch.arrow_arrays import Numbers
-    from dedupcrawl.batch.corpus import Corpus
+    from dedupcrawl.batch.columns import Numbers
+    from dedupcrawl.batch.job import Corpus
     from dedupcrawl.utils.iteration import Progress
 
 

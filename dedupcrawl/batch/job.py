@@ -1,4 +1,4 @@
-"""The description of a batch (:class:`Job`), and the order in which its pages are judged."""
+"""The description of a batch (:class:`Job`), its fingerprints (:class:`Corpus`), and the order of judging."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import numpy as np
 
-from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION
+from dedupcrawl.batch.columns import LAYOUT_VERSION, FingerprintTable, read_batches
 from dedupcrawl.batch.formats.base import Fields
 from dedupcrawl.batch.solver import Rules
 from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.decision import VERSIONS, Matcher, Policy
-from dedupcrawl.detectors.base import Relation
+from dedupcrawl.decision import Matcher, Policy
+from dedupcrawl.detectors.base import VERSIONS, Relation
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, package_version
-from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.stores import MEMORY
 from dedupcrawl.text.secret_seed import SecretSeed, without_secrets
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.batch.arrow_arrays import Numbers
-    from dedupcrawl.batch.fingerprint_table import FingerprintTable
+    from dedupcrawl.batch.columns import Numbers
+    from dedupcrawl.batch.formats import Part
+    from dedupcrawl.batch.workdir import Workdir
 
 
 ARRIVAL, LONGEST, NEWEST, OLDEST = PREFERENCES = ("arrival", "longest", "newest", "oldest")
@@ -209,3 +211,36 @@ def _host_rank(url: str, ranks: dict[str, int], last: int) -> int:
             return ranks[name]
         name = name.partition(".")[2]
     return last
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The fingerprints of a run and where they come from."""
+
+    table: FingerprintTable
+    prior: int  #: rows at the front that come from earlier batches and stores
+    spans: tuple[tuple[Part, int, int], ...]  #: for each part: its first row and the row after its last
+
+    def order(self, job: Job) -> Numbers:
+        """Return the rows in the order in which they are judged."""
+        return ranked_rows(self.table, job.prefer, prior=self.prior, latest=job.latest)
+
+    def always_kept(self, job: Job) -> int:
+        """Return how many rows at the front of :meth:`order` are kept without being judged."""
+        return 0 if job.latest else self.prior
+
+
+def open_corpus(work: Workdir, parts: Sequence[Part], *, prior: bool = True) -> Corpus:
+    """Map the fingerprints of a run into memory.
+
+    ``prior``: put the prior pages in front, if there are any.
+    """
+    first = read_batches(work.prior_pages) if prior and work.prior_pages.exists() else []
+    batches = [read_batches(work.fingerprints(part.name)) for part in parts]
+    counts = [sum(batch.num_rows for batch in of_one) for of_one in (first, *batches)]
+    spans = pairwise(accumulate(counts))
+    return Corpus(
+        FingerprintTable([batch for of_one in (first, *batches) for batch in of_one]),
+        counts[0],
+        tuple((part, start, stop) for part, (start, stop) in zip(parts, spans, strict=True)),
+    )

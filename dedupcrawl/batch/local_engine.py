@@ -23,10 +23,9 @@ from dedupcrawl.errors import DedupError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.fingerprinting import FingerprintedChunk
     from dedupcrawl.batch.formats import Part
-    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.batch.workdir import Workdir
     from dedupcrawl.utils.iteration import Progress

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dedupcrawl.batch.arrow_arrays import numpy_array
-from dedupcrawl.batch.corpus import read_table
-from dedupcrawl.batch.fingerprint_table import to_text
+from dedupcrawl.batch.columns import numpy_array, read_table, to_text
 from dedupcrawl.batch.formats import PartError, format_named
 from dedupcrawl.batch.job import display_location
 from dedupcrawl.batch.prior_sources import connect, target_namespace
@@ -29,9 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.formats import Part
-    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.workdir import Workdir
     from dedupcrawl.utils.iteration import Progress
 

@@ -13,20 +13,24 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
-from dedupcrawl.batch.arrow_arrays import arrow_array, arrow_bytes, arrow_strings, numpy_array
-from dedupcrawl.batch.corpus import open_corpus, read_batches, read_table
-from dedupcrawl.batch.fingerprint_table import (
+from dedupcrawl.batch.columns import (
     LAYOUT_VERSION,
     PART_FIELD,
     FingerprintTable,
     FingerprintTableBuilder,
     ListColumn,
+    arrow_array,
+    arrow_bytes,
+    arrow_strings,
     fill_probes,
     fingerprint_schema,
+    numpy_array,
     pack_keys,
+    read_batches,
+    read_table,
     unpack_keys,
 )
-from dedupcrawl.batch.job import ARRIVAL, display_location, is_store_url, ranked_rows
+from dedupcrawl.batch.job import ARRIVAL, display_location, is_store_url, open_corpus, ranked_rows
 from dedupcrawl.batch.verdicts import replaced_prior_pages
 from dedupcrawl.batch.workdir import Workdir, read_finished
 from dedupcrawl.errors import DedupError, SettingError, StoreError, StoreMismatchError
@@ -38,7 +42,7 @@ from dedupcrawl.utils.resources import atomic_output
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from dedupcrawl.batch.arrow_arrays import Numbers
+    from dedupcrawl.batch.columns import Numbers
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Job
     from dedupcrawl.stores.base import Candidate, Store

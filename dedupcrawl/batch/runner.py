@@ -9,11 +9,10 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dedupcrawl.batch.corpus import open_corpus
-from dedupcrawl.batch.fingerprint_table import LAYOUT_VERSION, to_text
+from dedupcrawl.batch.columns import LAYOUT_VERSION, to_text
 from dedupcrawl.batch.fingerprinting import check_readable
 from dedupcrawl.batch.formats import find_parts
-from dedupcrawl.batch.job import digest
+from dedupcrawl.batch.job import digest, open_corpus
 from dedupcrawl.batch.local_engine import LocalEngine
 from dedupcrawl.batch.output import (
     check_export_target,
@@ -36,19 +35,18 @@ from dedupcrawl.batch.workdir import (
     write_state,
 )
 from dedupcrawl.errors import DedupError, package_version
-from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
+from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.stores.base import differences
 from dedupcrawl.utils.iteration import NoProgress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.formats import Part
-    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.prior_sources import PriorSource
     from dedupcrawl.batch.solver import Solution
-    from dedupcrawl.site_counts import SiteNotice
+    from dedupcrawl.sites import SiteNotice
     from dedupcrawl.utils.iteration import Progress
 
 

@@ -20,8 +20,7 @@ from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dedupcrawl.batch.arrow_arrays import Numbers
-    from dedupcrawl.batch.fingerprint_table import FingerprintTable, ListColumn
+    from dedupcrawl.batch.columns import FingerprintTable, ListColumn, Numbers
     from dedupcrawl.decision import Finding, Matcher, Outcome, Policy
     from dedupcrawl.stores.base import Record
 

@@ -14,24 +14,31 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from dedupcrawl.batch.arrow_arrays import arrow_array, arrow_bytes, arrow_labels, arrow_strings, numpy_array
-from dedupcrawl.batch.corpus import read_batches, read_table
-from dedupcrawl.batch.fingerprint_table import to_bytes, to_text
+from dedupcrawl.batch.columns import (
+    arrow_array,
+    arrow_bytes,
+    arrow_labels,
+    arrow_strings,
+    numpy_array,
+    read_batches,
+    read_table,
+    to_bytes,
+    to_text,
+)
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
-from dedupcrawl.decision import DUPLICATE_RELATIONS, VERSIONS, Status, cluster_of
-from dedupcrawl.page.signatures import LITTLE_READ
+from dedupcrawl.decision import Status, cluster_of
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, VERSIONS
+from dedupcrawl.page.structure import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from dedupcrawl.batch.arrow_arrays import Flags, Numbers
-    from dedupcrawl.batch.corpus import Corpus
-    from dedupcrawl.batch.fingerprint_table import FingerprintTable
-    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.columns import FingerprintTable, Flags, Numbers
+    from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.batch.workdir import Workdir
 

@@ -22,7 +22,7 @@ from dedupcrawl.cli.options import (
 )
 from dedupcrawl.cli.report import batch_report, print_notices, require_pyarrow, write_report
 from dedupcrawl.config import Config
-from dedupcrawl.site_counts import SiteNotice
+from dedupcrawl.sites import SiteNotice
 from dedupcrawl.tools.evaluation.runs import with_constants
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def batch(
     require_pyarrow()
     from dedupcrawl.batch.formats import Fields  # noqa: PLC0415  # these modules need the extra
     from dedupcrawl.batch.job import Job  # noqa: PLC0415
-    from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415
+    from dedupcrawl.tools.report.html_bundle import require_report_or_nothing  # noqa: PLC0415
 
     if page is not None:
         require_report_or_nothing(page)
@@ -156,7 +156,7 @@ def _engine(job: Job, master: str) -> Iterator[Engine | None]:
     if not master:
         yield None
         return
-    from dedupcrawl.batch.spark.requirements import check_installed  # noqa: PLC0415
+    from dedupcrawl.batch.spark import check_installed  # noqa: PLC0415
 
     check_installed()
     from dedupcrawl.batch.spark.engine import SparkEngine  # noqa: PLC0415

@@ -112,10 +112,10 @@ def _print_version(wanted: bool) -> None:
         from dedupcrawl.page import compiled  # noqa: PLC0415 - loads lxml
         from dedupcrawl.stores.redis import packed_urls  # noqa: PLC0415 - only for this option
         from dedupcrawl.stores.redis.sharded import packed_values  # noqa: PLC0415 - the same
-        from dedupcrawl.text import kernel  # noqa: PLC0415 - loads numpy
+        from dedupcrawl.text import features  # noqa: PLC0415 - loads numpy
 
         parts = (
-            f"text kernel: {kernel.description()}",
+            f"text kernel: {features.kernel_description()}",
             f"page reading: {compiled.description()}",
             f"requests to servers: {packed_urls.description()}",
             f"commands for a cluster: {packed_values.description()}",

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.console import ProgressBars, output_console, print_json, print_line, table_console
-from dedupcrawl.constants import settings_lines
+from dedupcrawl.config import settings_lines
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.tools.evaluation.dataset import (
     ParsedPageCache,

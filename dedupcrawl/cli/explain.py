@@ -23,14 +23,13 @@ from dedupcrawl.cli.options import (
     project_config,
 )
 from dedupcrawl.cli.store import STORE_HELP, only_namespace
-from dedupcrawl.config import Config
+from dedupcrawl.config import Config, Recovered, recovered
 from dedupcrawl.decision import Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.fingerprinting import without_fragment
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.page.model import Page
-from dedupcrawl.store_config import Recovered, recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.explain.case import ComparedPage

@@ -29,12 +29,10 @@ from dedupcrawl.cli.options import (
     project_config,
 )
 from dedupcrawl.cli.store import only_namespace
-from dedupcrawl.config import Config
-from dedupcrawl.constants import with_constant
+from dedupcrawl.config import Config, recovered, with_constant
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import Page, PageError, ReadOptions
-from dedupcrawl.store_config import recovered
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
 from dedupcrawl.stores.workers import printable
@@ -42,7 +40,7 @@ from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
-from dedupcrawl.tools.report.messages import PageLanguage
+from dedupcrawl.tools.report.html_bundle import PageLanguage
 from dedupcrawl.utils.formatting import size
 
 if TYPE_CHECKING:

@@ -14,14 +14,14 @@ from dedupcrawl.cli.report import check_batch_folder, check_ledger, require_pyar
 from dedupcrawl.errors import SettingError
 from dedupcrawl.tools.label.labels import LabelFile, LabelSession
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
-from dedupcrawl.tools.report.messages import PageLanguage
+from dedupcrawl.tools.report.html_bundle import PageLanguage
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dedupcrawl.tools.label.labels import Label
-    from dedupcrawl.tools.label.sources import LoadedPairs
+    from dedupcrawl.tools.label.pairs import LoadedPairs
 
 _ACCEPTED = "ledgers of one crawl (DEDUP_REPORT writes them), or the folder of one batch (its --out)"
 
@@ -73,7 +73,7 @@ def _load_around(runs: Sequence[str], around: float | None) -> LoadedPairs:
     paths = [Path(run) for run in runs]
     if len(runs) > 1 and any(path.is_dir() for path in paths):
         raise SettingError("RUN", ", ".join(map(hide_password, runs)), _ACCEPTED)
-    from dedupcrawl.tools.label.sources import load_batch, load_ledgers  # noqa: PLC0415
+    from dedupcrawl.tools.label.pairs import load_batch, load_ledgers  # noqa: PLC0415
 
     if paths[0].is_dir():
         check_batch_folder(paths[0])

@@ -10,7 +10,7 @@ import typer
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import READER_ACCEPTED
-from dedupcrawl.tools.report.messages import PageLanguage
+from dedupcrawl.tools.report.html_bundle import PageLanguage
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]

@@ -12,7 +12,7 @@ from dedupcrawl.cli.console import ProgressBars, open_in_browser, print_json, pr
 from dedupcrawl.cli.options import Language, OneNamespace, OpenInBrowser
 from dedupcrawl.cli.store import DamageCounter
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.tools.report.messages import PageLanguage
+from dedupcrawl.tools.report.html_bundle import PageLanguage
 from dedupcrawl.utils.formatting import counted, size
 from dedupcrawl.utils.optional import require_extra
 from dedupcrawl.utils.redaction import hide_password
@@ -20,7 +20,7 @@ from dedupcrawl.utils.redaction import hide_password
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.site_counts import SiteNotice
+    from dedupcrawl.sites import SiteNotice
     from dedupcrawl.tools.report.report_model import Report
 
 ACCEPTED_RUNS = "ledgers of crawls, or one folder of a batch (its --out), or one URL of a store"
@@ -50,7 +50,7 @@ def report(
 
     Damaged records of a store are left out: each is named on standard error, and the exit code is 3.
     """
-    from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415
+    from dedupcrawl.tools.report.html_bundle import require_report_or_nothing  # noqa: PLC0415
 
     if not as_json:
         require_report_or_nothing(output)
@@ -68,7 +68,7 @@ def report(
 
 def write_report(found: Report, path: Path, *, quiet: bool = False, language: PageLanguage = PageLanguage.AUTO) -> None:
     """Write the page; unless ``quiet``, print its path and size."""
-    from dedupcrawl.tools.report.report_file import save_report  # noqa: PLC0415
+    from dedupcrawl.tools.report.html_report import save_report  # noqa: PLC0415
 
     written = save_report(found, path, language)
     if not quiet:

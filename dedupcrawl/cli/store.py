@@ -16,9 +16,8 @@ from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, pr
 from dedupcrawl.cli.options import AsJson, OneNamespace
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.fingerprinting import without_fragment
-from dedupcrawl.stores import list_namespaces, open_existing, open_store
+from dedupcrawl.stores import MEMORY, list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, MAX_DAMAGED
-from dedupcrawl.stores.opening import MEMORY
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
 from dedupcrawl.stores.workers import printable
 from dedupcrawl.utils.redaction import hide_password

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from dedupcrawl.crawl.claim_registry import COLLECT, ClaimBatch, ClaimRegistry, split
 from dedupcrawl.crawl.concurrency import BackgroundTasks, ThreadPool, TurnQueue
-from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageState, advance_all
+from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageRecorder, PageState, advance_all
 from dedupcrawl.crawl.lease_renewer import LeaseRenewer
-from dedupcrawl.crawl.recorder import PageRecorder
 from dedupcrawl.crawl.stats import Heartbeat
 from dedupcrawl.decision import Pending, Verdict, unchecked
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import ClaimState
-from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -335,7 +333,8 @@ class ClaimManager:
             claim.outcome.set()
 
     async def _commit(self, claims: Sequence[ItemClaim]) -> None:
-        for chunk in chunked(claims, CHUNK):
+        for start in range(0, len(claims), CHUNK):
+            chunk = claims[start : start + CHUNK]
             filed = _filed(chunk)
             unfiled = [claim.record for claim in chunk if claim.record]
             if filed and not await self._call(self._client.dedup.commit, filed):
@@ -346,7 +345,8 @@ class ClaimManager:
                 self._client.defer_records(unfiled)
 
     async def _release(self, claims: Sequence[ItemClaim]) -> None:
-        for chunk in chunked(claims, CHUNK):
+        for start in range(0, len(claims), CHUNK):
+            chunk = claims[start : start + CHUNK]
             filed = _filed(chunk)
             if filed and not await self._call(self._client.dedup.release, filed):
                 self._client.defer_claims(filed, PageState.RELEASED)

@@ -15,17 +15,17 @@ from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.feeds import FeedTracker
-from dedupcrawl.crawl.items import ResponseTracker
-from dedupcrawl.crawl.recorder import PageRecorder
+from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
+from dedupcrawl.crawl.recorder import LedgerRecorder
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import FEED_MODE, Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import compiled
-from dedupcrawl.stores.opening import is_local
+from dedupcrawl.stores import is_local
 from dedupcrawl.stores.redis import packed_urls
-from dedupcrawl.text import kernel
+from dedupcrawl.text import features
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -64,12 +64,12 @@ class CrawlContext:
     @classmethod
     def _create(cls, crawler: Crawler, pipeline: type[object]) -> CrawlContext:
         # The crawler's spider may have been renamed when it was created.
-        logger.debug("dedupcrawl: text kernel: %(kernel)s", {"kernel": kernel.description()})
+        logger.debug("dedupcrawl: text kernel: %(kernel)s", {"kernel": features.kernel_description()})
         logger.debug("dedupcrawl: page reading: %(reading)s", {"reading": compiled.description()})
         logger.debug("dedupcrawl: requests to servers: %(packing)s", {"packing": packed_urls.description()})
         options = Options.from_settings(crawler.settings, (crawler.spider or crawler.spidercls).name)
         feeds = _feeds(crawler) if options.commit_with_feeds else None
-        recorder = PageRecorder(crawler, options.report)
+        recorder = PageRecorder() if options.report is None else LedgerRecorder(crawler, options.report)
         stats = CrawlStats(crawler, options.on_store_error, recorder)
         client = StoreClient(crawler, options, stats)
         claims = ClaimManager(crawler, client, options, stats, recorder)

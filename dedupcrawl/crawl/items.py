@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, ref
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.decision import Status
-from dedupcrawl.ledger.entry import Fate
+from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from dedupcrawl.crawl.page_view import PageView
+    from dedupcrawl.crawl.settings import Options
     from dedupcrawl.decision import Claim, Verdict
-    from dedupcrawl.ledger.entry import EntryHandle
+    from dedupcrawl.ledger.ledger_schema import Compare, EntryHandle
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Candidate, Record
 
@@ -112,6 +113,43 @@ class Outcomes:
 def _outcome(claim: ItemClaim, state: PageState) -> tuple[PageState, bool]:
     """Return the state, and whether the page is unchecked; for a released page that no longer matters."""
     return state, state is not PageState.RELEASED and claim.verdict.status is Status.UNCHECKED
+
+
+class PageRecorder:
+    """Is told what becomes of pages, and records nothing; a subclass records it for the report."""
+
+    def open(self, options: Options, compare: Compare, counts: Mapping[str, int]) -> None:
+        """Begin to record; raises ``DedupError``.
+
+        Args:
+            options: of the crawl.
+            compare: returns the opinion of each detector on two pages.
+            counts: those of the stats so far.
+        """
+
+    def count(self, name: str, by: int) -> None:
+        """Add to a counter; ``name`` is that of the stat without ``dedup/``."""
+
+    def record_verdict(
+        self, claim: ItemClaim, subject: Page | Verdict | None, size: int, response: ResponseState | None = None
+    ) -> None:
+        """Record a judged page.
+
+        Args:
+            claim: contains the verdict, and the pages that the page was compared with.
+            subject: the page, if it could be read.
+            size: of the response's body or the item's text, in bytes.
+            response: whose items share the verdict; if the page is judged again, its entry is replaced.
+        """
+
+    def record_state(self, claim: ItemClaim) -> None:
+        """Record the state of a page that was not dropped."""
+
+    def record_saved_requests(self, claim: ItemClaim, requests: int) -> None:
+        """Record how many requests a dropped page saved."""
+
+    async def close(self) -> None:
+        """End the record; returns when it is written."""
 
 
 class ComparedRecord(NamedTuple):

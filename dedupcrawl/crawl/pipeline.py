@@ -1,7 +1,9 @@
-"""The item pipeline: drops the items of duplicate pages, and settles the claims of the others.
+"""The item pipeline, and the middlewares that responses and items pass before it.
 
-An item passes :meth:`~DedupPipeline.process_item` first. When the later pipelines have stored or refused it,
-Scrapy sends a signal, and the claim of its page is committed or released.
+The middlewares correct encodings, link items to their responses, and keep duplicates from the spider. The pipeline
+drops the items of duplicate pages, and settles the claims of the others: an item passes
+:meth:`~DedupPipeline.process_item` first. When the later pipelines have stored or refused it, Scrapy sends a signal,
+and the claim of its page is committed or released.
 """
 
 from __future__ import annotations
@@ -14,22 +16,26 @@ from typing import TYPE_CHECKING, Any, Self
 from weakref import ref
 
 from itemadapter import ItemAdapter
-from scrapy import signals
-from scrapy.exceptions import DropItem
+from scrapy import Request, signals
+from scrapy.exceptions import DropItem, IgnoreRequest, NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.http import TextResponse
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.concurrency import when_awaited
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.feeds import overwritten_feeds
-from dedupcrawl.crawl.items import PageState
-from dedupcrawl.crawl.page_view import TextWriter, VerdictWriter, set_current_page
-from dedupcrawl.crawl.responses import SKIPPED
+from dedupcrawl.crawl.items import CURRENT_RESPONSE, PageState
+from dedupcrawl.crawl.page_view import META_KEY, TextWriter, VerdictWriter, drop_view, set_current_page
+from dedupcrawl.crawl.responses import SKIP, SKIPPED
 from dedupcrawl.crawl.stats import ProgressLog, describe
 from dedupcrawl.errors import StoreError
+from dedupcrawl.page import Page
+from dedupcrawl.page.document import replacement_encoding
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
@@ -38,6 +44,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.context import CrawlContext
     from dedupcrawl.crawl.items import ItemClaim
     from dedupcrawl.decision import Verdict
+
 
 ORDER = 50  #: number of the pipeline in ``ITEM_PIPELINES``: before the pipelines that store items
 MAX_MEDIA_URLS = 100_000  #: URLs of files and images in memory; further ones may be counted twice
@@ -58,7 +65,7 @@ class DedupPipeline:
     def __init__(self, crawler: Crawler, context: CrawlContext) -> None:
         self._crawler = crawler
         self._context = context
-        self._options = context.options
+        self._options, self._shows_pages = context.options, context.options.shows_pages
         self._claims, self._feeds = context.claims, context.feeds
         self._stats, self._recorder = context.stats, context.recorder
         self._verdicts = None if self._options.drops else VerdictWriter(self._options.tag_field)
@@ -99,7 +106,7 @@ class DedupPipeline:
         self._media.count_new(item)
         if self._verdicts is not None and claim.verdict.reason != SKIPPED:
             self._verdicts.write(item, claim.verdict)
-        if self._options.shows_pages:
+        if self._shows_pages:
             self._show_page(item, response)
         return item
 
@@ -340,3 +347,108 @@ def _urls(item: Any, fields: tuple[str, ...]) -> Iterator[str]:
         urls = adapter.get(name)
         if isinstance(urls, list | tuple):
             yield from (url for url in urls if isinstance(url, str))
+
+
+# -- middlewares ----------------------------------------------------------------------------------
+
+
+class DedupDownloaderMiddleware:
+    """Withholds known pages from the spider, if ``DEDUP_FOLLOW_DUPLICATES`` is False.
+
+    By default a page is read when its first item arrives: most responses are lists of links without items,
+    which need not be read.
+    """
+
+    def __init__(self, context: CrawlContext) -> None:
+        self._context = context
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Use the context of the crawl; raises ``NotConfigured`` if duplicates are followed."""
+        context = context_of(crawler)
+        if context.options.follow_duplicates:
+            raise NotConfigured
+        return cls(context)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Return the response; raises ``IgnoreRequest`` if the store knows its content."""
+        # The request is checked here since ``response.request`` is not set yet.
+        if request.callback is NO_CALLBACK or request.meta.get(SKIP):
+            return response
+        page = self._context.reader.read(response)
+        if not isinstance(page, Page):
+            return response
+        claim = await self._context.claims.check(page)
+        verdict, size = claim.verdict, len(response.body)
+        if verdict.keep:
+            return response
+        self._context.stats.outcomes.add(claim)
+        claim.advance(PageState.DROPPED)
+        self._context.stats.judged(verdict)
+        self._context.stats.count("withheld")
+        self._context.stats.dropped(verdict, size)
+        self._context.recorder.record_verdict(claim, page, size)
+        raise IgnoreRequest(describe(verdict))
+
+
+class DedupSpiderMiddleware:
+    """Links items to their responses.
+
+    It is next to the engine, and so receives each item as the pipelines will.
+    """
+
+    def __init__(self, context: CrawlContext) -> None:
+        self._responses = context.responses
+        self._reader = context.reader if context.options.shows_pages else None
+        self._claims = context.claims
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Use the context of the crawl."""
+        return cls(context_of(crawler))
+
+    def process_spider_input(self, response: Response) -> None:
+        """Store the response in the current context, and what is known of its page in its meta if that is wanted."""
+        CURRENT_RESPONSE.set(ref(response))
+        if self._reader is not None:
+            response.meta[META_KEY] = self._reader.view(response)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Register the response of each item; mark the end of the output."""
+        add_item = self._responses.add_item
+        try:
+            async for output in result:
+                if isinstance(output, Request):
+                    if self._reader is not None:
+                        drop_view(output, response)
+                elif output is not None:
+                    add_item(output, response)
+                yield output
+        except Exception:
+            await self._end(response)
+            raise
+        await self._end(response)
+
+    async def _end(self, response: Response) -> None:
+        state = self._responses.find(response)
+        if state is None:
+            return
+        state.output_ended.set()
+        if state.valid_claim is not None:
+            await self._claims.settle([state.valid_claim])
+
+
+class EncodingMiddleware:
+    """Replaces labels such as ``charset=idna`` or ``charset=hex``, codecs of Python that are no encodings of pages.
+
+    ``response.text`` raises an exception for them. Scrapy's ``MetaRefreshMiddleware`` reads it, so the page would be
+    lost before a spider sees it. This middleware runs just before that one, after decompression.
+    """
+
+    def process_response(self, request: Request, response: Response) -> Response:  # noqa: ARG002
+        """Return the response, or the same with a usable encoding."""
+        if not isinstance(response, TextResponse):
+            return response
+        header = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        encoding = replacement_encoding(response.body, header)
+        return response.replace(encoding=encoding) if encoding else response

@@ -9,11 +9,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dedupcrawl.config import CONFIG_FIELDS
-from dedupcrawl.constants import settings_json
+from dedupcrawl.config import CONFIG_FIELDS, settings_json
 from dedupcrawl.crawl.concurrency import ThreadPool
+from dedupcrawl.crawl.items import PageRecorder
 from dedupcrawl.errors import DedupError, SettingError, package_version
-from dedupcrawl.ledger.entry import Entry, Fate, select_comparisons
+from dedupcrawl.ledger.ledger_schema import Entry, Fate, select_comparisons
 from dedupcrawl.page import Page
 from dedupcrawl.utils.redaction import hide_password
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.items import ItemClaim, ResponseState
     from dedupcrawl.crawl.settings import Options, ReportPaths
     from dedupcrawl.decision import Verdict
-    from dedupcrawl.ledger.entry import Compare
     from dedupcrawl.ledger.ledger_appender import LedgerAppender
+    from dedupcrawl.ledger.ledger_schema import Compare
 
 logger = logging.getLogger(__name__)
 
@@ -35,14 +35,18 @@ FLUSH_INTERVAL = 2.0  #: seconds; a killed process loses at most the pages of th
 _NOT_DECISIVE = ("lease", "wait", "ttl")  #: constants that do not influence a verdict
 
 
-class PageRecorder:
-    """Writes the ledger of a crawl; does nothing without paths for it.
+class LedgerRecorder(PageRecorder):
+    """Writes the ledger of a crawl, from :meth:`open` to :meth:`close`.
 
     An error loses no page and does not end the crawl: it is logged once of each type, and the report
     states that it is not complete.
+
+    Args:
+        crawler: whose pages are recorded.
+        paths: of the report.
     """
 
-    def __init__(self, crawler: Crawler | None = None, paths: ReportPaths | None = None) -> None:
+    def __init__(self, crawler: Crawler, paths: ReportPaths) -> None:
         self._crawler = crawler
         self._paths = paths
         self._writer: LedgerWriter | None = None
@@ -51,12 +55,7 @@ class PageRecorder:
         self._logged: set[str] = set()
 
     def open(self, options: Options, compare: Compare, counts: Mapping[str, int]) -> None:
-        """Open a new ledger, or that of the crawl that is resumed; raises ``DedupError``.
-
-        ``compare`` returns the opinion of each detector on two pages, ``counts`` are those of the stats so far.
-        """
-        if self._crawler is None or self._paths is None:
-            return
+        """Open a new ledger, or that of the crawl that is resumed."""
         self._compare = compare
         self._least = options.config.threshold / 2
         self._writer = open_ledger(self._crawler, self._paths, options, self._failed)
@@ -64,22 +63,14 @@ class PageRecorder:
             self.count(name, by)
 
     def count(self, name: str, by: int) -> None:
-        """Add to a counter; ``name`` is that of the stat without ``dedup/``."""
+        """Add to a counter of the ledger."""
         if self._writer is not None:
             self._writer.ledger.count(name, by)
 
     def record_verdict(
         self, claim: ItemClaim, subject: Page | Verdict | None, size: int, response: ResponseState | None = None
     ) -> None:
-        """Record a judged page.
-
-        Args:
-            claim: contains the verdict, and the pages that the page was compared with.
-            subject: the page, if it could be read.
-            size: of the response's body or the item's text, in bytes.
-            response: whose items share the verdict; if the page is judged again, its entry is replaced.
-        """
-        comparison, claim.comparison = claim.comparison, None
+        """Add an entry to the ledger."""
         if self._writer is None:
             return
         try:
@@ -91,8 +82,8 @@ class PageRecorder:
                 bytes=size,
                 title=page.title if page else "",
                 text=page.text if page else "",
-                comparisons=select_comparisons(claim.verdict, *comparison, self._compare, self._least)
-                if comparison
+                comparisons=select_comparisons(claim.verdict, *claim.comparison, self._compare, self._least)
+                if claim.comparison
                 else (),
             )
             self._add(self._writer, entry, claim, response)
@@ -100,12 +91,12 @@ class PageRecorder:
             self._failed(error)
 
     def record_state(self, claim: ItemClaim) -> None:
-        """Record the state of a page that was not dropped."""
+        """Change the entry of a page that was not dropped."""
         if self._writer is not None and claim.entry is not None and claim.entry.fate is not Fate.DROPPED:
             self._writer.ledger.set_fate(claim.entry, claim.state.fate)
 
     def record_saved_requests(self, claim: ItemClaim, requests: int) -> None:
-        """Record how many requests a dropped page saved."""
+        """Add to the entry of a dropped page how many requests it saved."""
         if self._writer is not None and claim.entry is not None:
             self._writer.ledger.add_saved_requests(claim.entry, requests)
 
@@ -162,8 +153,7 @@ class PageRecorder:
                 writer.ledger.add_problem(kind, f"The report is not complete: {error}")
 
     def _log(self, level: int, message: str, exc_info: BaseException | None = None, **what: object) -> None:
-        spider = None if self._crawler is None else self._crawler.spider
-        logger.log(level, message, what, exc_info=exc_info, extra={"spider": spider})
+        logger.log(level, message, what, exc_info=exc_info, extra={"spider": self._crawler.spider})
 
 
 def _unexpected(error: Exception) -> Exception | None:
@@ -204,7 +194,7 @@ class LedgerWriter:
     def make_report(self) -> int:
         """Write the report; return its size in bytes."""
         from dedupcrawl.tools.report.from_ledgers import report_from_ledgers  # noqa: PLC0415  # heavy, and needed at the end alone
-        from dedupcrawl.tools.report.report_file import save_report  # noqa: PLC0415
+        from dedupcrawl.tools.report.html_report import save_report  # noqa: PLC0415
 
         return save_report(report_from_ledgers([self.paths.ledger]), self.paths.page)
 
@@ -226,7 +216,7 @@ def open_ledger(
     Raises ``DedupError`` when the ledger cannot be written, or one of the files belongs to another program.
     """
     from dedupcrawl.ledger.ledger import Ledger  # noqa: PLC0415  # most crawls need no ledger
-    from dedupcrawl.tools.report.report_file import require_report_or_nothing  # noqa: PLC0415  # the same
+    from dedupcrawl.tools.report.html_bundle import require_report_or_nothing  # noqa: PLC0415  # the same
 
     paths = paths.resumed(crawler.settings["JOBDIR"])
     about = {

@@ -17,11 +17,10 @@ from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, PageError, read_response
-from dedupcrawl.page.document import check_body
+from dedupcrawl.page.document import TOO_SLOW, TooSlowError, check_body, time_limit
 from dedupcrawl.page.options import BUILT_IN
 from dedupcrawl.page.readers import response_text
-from dedupcrawl.text.kernel import utf8_length
-from dedupcrawl.utils.time_limit import TOO_SLOW, TooSlowError, time_limit
+from dedupcrawl.text.features import utf8_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.claims import ClaimManager, UnsettledClaim
     from dedupcrawl.crawl.concurrency import ThreadPool
-    from dedupcrawl.crawl.items import ResponseState, ResponseTracker
-    from dedupcrawl.crawl.recorder import PageRecorder
+    from dedupcrawl.crawl.items import PageRecorder, ResponseState, ResponseTracker
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.decision import Verdict
@@ -227,6 +225,7 @@ class PageJudge:
             claim.advance(PageState.DROPPED)
             self._stats.dropped(claim.verdict, size)
         self._recorder.record_verdict(claim, subject, size, response)
+        claim.comparison = None  # saves memory
         return claim
 
 

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
-from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.constants import PREFIX, setting_name
+from dedupcrawl.config import CONFIG_FIELDS, PREFIX, Config, setting_name
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.stores.opening import MEMORY
+from dedupcrawl.stores import MEMORY
 from dedupcrawl.stores.redis.address import SCRAPY_REDIS, url_from_settings
 from dedupcrawl.utils.redaction import hide_password_in
 

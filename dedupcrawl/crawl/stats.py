@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 from scrapy.utils.asyncio import create_looping_call
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
-from dedupcrawl.crawl.items import Outcomes, PageState
-from dedupcrawl.crawl.recorder import PageRecorder
+from dedupcrawl.crawl.items import Outcomes, PageRecorder, PageState
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
-from dedupcrawl.siblings import host_of
-from dedupcrawl.site_counts import SiteCounts
+from dedupcrawl.page.document import TOO_SLOW
+from dedupcrawl.sites import SiteCounts, host_of
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
-from dedupcrawl.utils.time_limit import TOO_SLOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

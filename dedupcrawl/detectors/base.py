@@ -40,6 +40,14 @@ class Relation(StrEnum):
     SIBLING = "sibling"  #: near-equal text about something else, mostly on the same site
 
 
+#: Relations of a page that repeats an earlier one.
+DUPLICATE_RELATIONS = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
+#: Relations that one earlier page can have to a page of its site, by the names and values of both.
+COPIES = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE})
+#: Relations of two versions of a page.
+VERSIONS = frozenset({Relation.UPDATED, Relation.REFRESHED})
+
+
 class Fingerprint(NamedTuple):
     """The result of one detector for one page. It has bytes only, so that it is stored without pickle."""
 

@@ -20,8 +20,7 @@ from dedupcrawl.detectors.lsh import (
 )
 from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
 from dedupcrawl.page.model import Page
-from dedupcrawl.text.features import Features
-from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer
+from dedupcrawl.text.features import Features, hasher, is_compiled, loaded, normalizer
 from dedupcrawl.text.shingles import MAX_SHINGLE, seeded_constants
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
 from dedupcrawl.detectors.lsh import bucket_keys
-from dedupcrawl.text.kernel import least_hashes
+from dedupcrawl.text.features import least_hashes
 from dedupcrawl.text.shingles import MAX_SHINGLE, Hashes, light_mix, mix, seeded_constants
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.text.kernel import weigh_bits
+from dedupcrawl.text.features import weigh_bits
 from dedupcrawl.text.normalize import CODE
 from dedupcrawl.text.shingles import GOLDEN, MASK64, seeded_constants, split_mix
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import Status
-from dedupcrawl.ledger.entry import Fate, stored_host
+from dedupcrawl.ledger.ledger_schema import Fate, stored_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from dedupcrawl.detectors.base import Detector, Opinion
-    from dedupcrawl.ledger.entry import Entry, EntryHandle
+    from dedupcrawl.ledger.ledger_schema import Entry, EntryHandle
 
 SliceCounts = tuple[int, int, int]  #: kept, dropped, unchecked
 

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from dedupcrawl.ledger.counters import BIN_EDGES, BINS, Flow, Histogram, Host, Slice
-from dedupcrawl.ledger.entry import Entry, Fate, load_comparisons, load_verdict, storable
 from dedupcrawl.ledger.ledger_appender import LedgerAppender
-from dedupcrawl.ledger.ledger_schema import LedgerLimits, ledger_errors, open_for_reading
+from dedupcrawl.ledger.ledger_schema import (
+    Entry,
+    Fate,
+    LedgerLimits,
+    ledger_errors,
+    load_comparisons,
+    load_verdict,
+    open_for_reading,
+    storable,
+)
 from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from dedupcrawl.ledger.entry import Comparison
+    from dedupcrawl.ledger.ledger_schema import Comparison
 
 _PAGE_COLUMNS = "pages.id, url, time, bytes, title, requests, fate, verdict"
 

@@ -17,33 +17,30 @@ from filelock import FileLock, Timeout
 from dedupcrawl.decision import Status
 from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger.counters import RunCounters, slice_width, widened
-from dedupcrawl.ledger.entry import (
+from dedupcrawl.ledger.ledger_schema import (
     MAX_NAME_CHARS,
     NO_HOST,
     EntryHandle,
     Fate,
+    checkpoint,
+    create_database,
     dump_comparisons,
     dump_json,
     dump_verdict,
-    storable,
-    stored_host,
-)
-from dedupcrawl.ledger.ledger_schema import (
-    checkpoint,
-    create_database,
     is_sampled,
     ledger_errors,
     open_for_writing,
     require_ledger,
     sampling_hash,
+    storable,
+    stored_host,
 )
 from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from dedupcrawl.ledger.entry import Comparison, Entry
-    from dedupcrawl.ledger.ledger_schema import LedgerLimits
+    from dedupcrawl.ledger.ledger_schema import Comparison, Entry, LedgerLimits
 
 T = TypeVar("T")
 

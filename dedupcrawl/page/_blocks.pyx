@@ -14,7 +14,7 @@ from libc.string cimport memchr, memcmp, memcpy
 
 ctypedef const unsigned char* Text
 
-# The marks of flatten.py in UTF-8: two common bytes, then one of these.
+# The marks of blocks.py in UTF-8: two common bytes, then one of these.
 cdef enum:
     FIRST_BYTE = 0xEF
     SECOND_BYTE = 0xB7

@@ -1,4 +1,4 @@
-"""The walk over a parsed page, compiled from ``_walk.pyx``. :mod:`dedupcrawl.page.flatten` is its only user."""
+"""The walk over a parsed page, compiled from ``_walk.pyx``. :mod:`dedupcrawl.page.blocks` is its only user."""
 
 from collections.abc import Collection
 from typing import final

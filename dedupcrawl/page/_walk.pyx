@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The walk over a parsed page in C: the stream of :mod:`dedupcrawl.page.flatten`, without its stylesheet.
+"""The walk over a parsed page in C: the stream of :mod:`dedupcrawl.page.blocks`, without its stylesheet.
 
 It reads the fields of libxml2's nodes through lxml's public C API, and changes nothing. The GIL is held, so no other
 thread changes the tree meanwhile; the argument keeps it alive. No function is recursive, so no tree is too deep.
@@ -23,7 +23,7 @@ from lxml.includes.tree cimport (
 
 import_lxml__etree()
 
-# The marks of flatten.py in UTF-8.
+# The marks of blocks.py in UTF-8.
 cdef const char* MARK = b"\xef\xb7\x90"
 cdef const char* LINK = b"\xef\xb7\x92"
 cdef const char* ANCHOR = b"\xef\xb7\x93"

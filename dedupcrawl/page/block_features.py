@@ -13,8 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from dedupcrawl.page import compiled, rules
-from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.rules import CONSENT, KEPT_REASONS, LANDMARK, MAIN_TEXT, REPEATED, SideKind, name_words
+from dedupcrawl.page.rules import CONSENT, KEPT_REASONS, LANDMARK, MAIN_TEXT, REPEATED, SideKind, name_words, word_set
 from dedupcrawl.page.structure import BESIDE_WORDS, SOFTWARE, containers_in
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from collections import Counter
 from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypedDict
+from urllib.parse import urljoin
 
 from lxml.etree import XPath
 
 from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
-from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length
-from dedupcrawl.page.document import check_stream, metadata
+from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length, flatten_fast
+from dedupcrawl.page.document import check_stream, check_time
 from dedupcrawl.page.embedded_data import embedded_text
-from dedupcrawl.page.flatten import flatten_fast, word_set
 from dedupcrawl.page.model import Block, Kind, Page
 from dedupcrawl.page.rules import (
     CONSENT,
@@ -27,14 +27,13 @@ from dedupcrawl.page.rules import (
     REPEATED,
     is_byline,
     is_stamp,
+    word_set,
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks, note_blocks
-from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS, mark_discussion
-from dedupcrawl.utils.time_limit import check_time
+from dedupcrawl.page.structure import HEADINGS, MAX_READ_BYTES, layout_signature, mark_discussion, removed_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lxml.etree import _Element
 
@@ -405,3 +404,73 @@ def _links_headline(block: RawBlock) -> bool:
     """Return whether the links of a block name pages, by headlines. Those of a menu are labels."""
     _, _, link_length, links, _, tag, _ = block
     return link_length > 0 and (tag in HEADINGS or link_length >= HEADLINE_BYTES.start * links)
+
+
+# -- metadata ----------------------------------------------------------------------------------
+
+#: For each metadata field, the names under which pages give it, the most reliable first.
+TITLE = ("og:title", "title", "headline")
+DESCRIPTION = ("description", "og:description", "dc.description", "twitter:description")
+KEYWORDS = ("keywords", "news_keywords", "dc.subject")
+CANONICAL = ("canonical", "og:url")
+LANGUAGE = ("lang", "content-language", "og:locale", "dc.language")
+PUBLISHED = (
+    "article:published_time", "datepublished", "og:published_time", "pubdate", "publishdate", "publish-date",
+    "publish_date", "ptime", "og:release_date", "dc.date.issued", "dc.date", "dcterms.created",
+    "sailthru.date", "parsely-pub-date", "weibo: article:create_at", "og:time", "date", "ld", "time",
+)  # fmt: skip
+_json_string = re.compile(r'\s*:\s*"([^"]+)"').match
+_subtag = re.compile(r"(?!utf)[a-z]{2,3}(?![a-z])").match
+
+
+class Metadata(TypedDict):
+    """The metadata fields of a :class:`~dedupcrawl.page.model.Page`; "" if the page does not give them."""
+
+    title: str
+    description: str
+    keywords: str
+    published: str
+    canonical: str
+    language: str
+
+
+def metadata(entries: Iterable[str], url: str) -> Metadata:
+    """Return the metadata in the ``name=value`` entries of a flattened page; the first of a name counts."""
+    values: dict[str, str] = {}
+    for entry in entries:
+        name, _, value = entry.partition("=")
+        if value:
+            values.setdefault(name.lower(), value)
+    if "ld" in values:
+        found = _json_string(values["ld"])
+        values["ld"] = found[1] if found else ""
+    return Metadata(
+        title=_first_value(values, TITLE),
+        description=_first_value(values, DESCRIPTION),
+        keywords=_first_value(values, KEYWORDS),
+        published=_first_value(values, PUBLISHED),
+        canonical=_absolute_url(url, _first_value(values, CANONICAL)),
+        language=primary_subtag(_first_value(values, LANGUAGE)),
+    )
+
+
+def _absolute_url(base: str, target: str) -> str:
+    try:
+        return urljoin(base, target) if target else ""
+    except ValueError:  # for example "http://["
+        return target
+
+
+def _first_value(values: dict[str, str], names: tuple[str, ...]) -> str:
+    found = (" ".join(values[name].split()) for name in names if name in values)
+    return next(filter(None, found), "")
+
+
+def primary_subtag(tag: str) -> str:
+    """Return the language of a BCP 47 tag or a locale.
+
+    >>> primary_subtag("zh-Hans-CN"), primary_subtag("en_GB"), primary_subtag("unknown")
+    ('zh', 'en', '')
+    """
+    found = _subtag(tag.strip().lower())
+    return found.group() if found else ""

@@ -1,4 +1,4 @@
-"""Bytes to tree: find the encoding of a page, refuse what cannot be read, parse HTML, read the metadata.
+"""Bytes to tree: find the encoding of a page, parse HTML, refuse what cannot be read or takes too long.
 
 Browsers use the byte order mark, the HTTP header, the markup (``<meta charset>``), and guess last. A label
 means what the WHATWG Encoding Standard defines (``gb2312`` is gb18030, ``latin-1`` is windows-1252; w3lib
@@ -17,17 +17,23 @@ The search takes some percent of the time of reading a page. So a page is sample
 ``>`` is in a quoted value, and the tag has many attributes between two of them or lasts for many samples. The places
 of the samples are random, so that no page can hide its attributes between them. Their distance is such that a page of
 tags that are missed is parsed in a second or two.
+
+Python cannot interrupt a function in C at all. So reading and fingerprinting check between their steps how much
+processor time the page has used (:func:`time_limit`). Each step takes time proportional to the size of the page.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import cycle
+from math import inf
 from random import SystemRandom
-from typing import TYPE_CHECKING, TypedDict
-from urllib.parse import urljoin
+from time import thread_time
+from typing import TYPE_CHECKING
 
 from charset_normalizer import from_bytes
 from lxml import html
@@ -41,10 +47,9 @@ from w3lib.encoding import (
 )
 
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES, PageError
-from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
     from lxml.etree import _Element
 
@@ -87,22 +92,8 @@ SNIFFED_BYTES = 4096  #: bytes at the start of a body that are checked for binar
 MAX_BINARY_SHARE = 0.02  #: share of binary bytes among them that a broken page may have
 MAX_DEPTH = 2040  #: levels; libxml2 stops at 2,048
 
-#: For each metadata field, the names under which pages give it, the most reliable first.
-TITLE = ("og:title", "title", "headline")
-DESCRIPTION = ("description", "og:description", "dc.description", "twitter:description")
-KEYWORDS = ("keywords", "news_keywords", "dc.subject")
-CANONICAL = ("canonical", "og:url")
-LANGUAGE = ("lang", "content-language", "og:locale", "dc.language")
-PUBLISHED = (
-    "article:published_time", "datepublished", "og:published_time", "pubdate", "publishdate", "publish-date",
-    "publish_date", "ptime", "og:release_date", "dc.date.issued", "dc.date", "dcterms.created",
-    "sailthru.date", "parsely-pub-date", "weibo: article:create_at", "og:time", "date", "ld", "time",
-)  # fmt: skip
-
 _foreign_runs = re.compile(rb"[\x80-\xff][^\x00-\x1f<>\"]*").finditer
 _REPLACED = "\ufffd"
-_json_string = re.compile(r'\s*:\s*"([^"]+)"').match
-_subtag = re.compile(r"(?!utf)[a-z]{2,3}(?![a-z])").match
 
 
 def to_text(source: bytes | str, *, encoding: str | None, content_type: str, max_bytes: int) -> str:
@@ -319,59 +310,6 @@ def _sample(body: bytes) -> bytes:
     return b" ".join(runs)
 
 
-class Metadata(TypedDict):
-    """The metadata fields of a :class:`~dedupcrawl.page.model.Page`; "" if the page does not give them."""
-
-    title: str
-    description: str
-    keywords: str
-    published: str
-    canonical: str
-    language: str
-
-
-def metadata(entries: Iterable[str], url: str) -> Metadata:
-    """Return the metadata in the ``name=value`` entries of a flattened page; the first of a name counts."""
-    values: dict[str, str] = {}
-    for entry in entries:
-        name, _, value = entry.partition("=")
-        if value:
-            values.setdefault(name.lower(), value)
-    if "ld" in values:
-        found = _json_string(values["ld"])
-        values["ld"] = found[1] if found else ""
-    return Metadata(
-        title=_first_value(values, TITLE),
-        description=_first_value(values, DESCRIPTION),
-        keywords=_first_value(values, KEYWORDS),
-        published=_first_value(values, PUBLISHED),
-        canonical=_absolute_url(url, _first_value(values, CANONICAL)),
-        language=primary_subtag(_first_value(values, LANGUAGE)),
-    )
-
-
-def _absolute_url(base: str, target: str) -> str:
-    try:
-        return urljoin(base, target) if target else ""
-    except ValueError:  # for example "http://["
-        return target
-
-
-def _first_value(values: dict[str, str], names: tuple[str, ...]) -> str:
-    found = (" ".join(values[name].split()) for name in names if name in values)
-    return next(filter(None, found), "")
-
-
-def primary_subtag(tag: str) -> str:
-    """Return the language of a BCP 47 tag or a locale.
-
-    >>> primary_subtag("zh-Hans-CN"), primary_subtag("en_GB"), primary_subtag("unknown")
-    ('zh', 'en', '')
-    """
-    found = _subtag(tag.strip().lower())
-    return found.group() if found else ""
-
-
 # -- tags with many attributes ------------------------------------------------------------------
 
 #: Attributes that a tag may have; tags of the labelled pages have at most 136. The parser then needs about as long for
@@ -493,3 +431,40 @@ def _without_tags(script: re.Match[str]) -> str:
     if not _search_long_tag(script[2]):
         return script[0]
     return script[1] + _tag_in_script.sub(" ", script[2])
+
+
+# -- time limit ---------------------------------------------------------------------------------
+
+TOO_SLOW = "too-slow"  #: reason of the verdict on a page beyond its limit
+
+_DEADLINE: ContextVar[float] = ContextVar("dedupcrawl_deadline", default=inf)
+
+
+class TooSlowError(Exception):
+    """A page has used more processor time than it may."""
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Limit the processor time that the code in the block uses in this thread.
+
+    Processor time is used, since a page is not slow because the machine is busy or asleep.
+
+    Args:
+        seconds: the limit; None: no limit. Of nested limits the earliest one counts.
+    """
+    if seconds is None:
+        yield
+        return
+    token = _DEADLINE.set(min(_DEADLINE.get(), thread_time() + seconds))
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
+def check_time() -> None:
+    """Raise :class:`TooSlowError` if the limit of the present page is exceeded."""
+    deadline = _DEADLINE.get()
+    if deadline < inf and thread_time() > deadline:
+        raise TooSlowError

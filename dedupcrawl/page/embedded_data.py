@@ -26,7 +26,7 @@ from functools import lru_cache
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedupcrawl.page.flatten import word_set
+from dedupcrawl.page.rules import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

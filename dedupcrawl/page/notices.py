@@ -24,8 +24,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import word_set
-from dedupcrawl.page.rules import CONSENT, FRAME, name_words
+from dedupcrawl.page.rules import CONSENT, FRAME, name_words, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

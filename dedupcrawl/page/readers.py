@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from lxml import etree
 
 from dedupcrawl.page.block_reader import read_blocks, with_main_text
-from dedupcrawl.page.blocks import build_block_tree
+from dedupcrawl.page.blocks import build_block_tree, flatten_fast
 from dedupcrawl.page.document import (
+    TooSlowError,
     check_body,
     check_depth,
+    check_time,
     decode,
     has_long_tag,
     is_encoding,
@@ -20,11 +22,9 @@ from dedupcrawl.page.document import (
     parse,
     to_text,
 )
-from dedupcrawl.page.flatten import flatten_fast
 from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, import_reader
 from dedupcrawl.page.topic import read_topic
-from dedupcrawl.utils.time_limit import TooSlowError, check_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -24,10 +24,17 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.flatten import word_set
-
 if TYPE_CHECKING:
     from dedupcrawl.page.options import ReadOptions
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text.
+
+    >>> sorted(word_set("nav aside footer"))
+    ['aside', 'footer', 'nav']
+    """
+    return frozenset(text.split())
 
 
 MAIN_TEXT = "main text"  #: kept

@@ -16,7 +16,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page import compiled, structure
-from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.notices import MAX_NOTE_BYTES, MAX_NOTED_BYTES, is_publication_note, may_hold_note, notice_blocks
 from dedupcrawl.page.rules import (
     CAPTION_ENDS,
@@ -41,6 +40,7 @@ from dedupcrawl.page.rules import (
     link_noise,
     points_elsewhere,
     side_words,
+    word_set,
 )
 from dedupcrawl.page.structure import HEADINGS, TERM, TITLES
 

@@ -12,7 +12,7 @@ segment. With ``p`` and ``li`` among them, every paragraph would have to share w
 Chinese text is split into pairs of adjacent characters instead of dictionary words. Both find the same topic;
 pairs cost a twentieth of the time, and the result does not depend on the word segmenter.
 
-As in :mod:`dedupcrawl.page.flatten`, a stylesheet walks the tree. Its stream is ``text (MARK head MARK
+As in :mod:`dedupcrawl.page.blocks`, a stylesheet walks the tree. Its stream is ``text (MARK head MARK
 text)*``, where a head is the tag of a block or title element at its start, and empty at its end.
 """
 
@@ -26,8 +26,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from dedupcrawl.page.block_reader import with_main_text
-from dedupcrawl.page.blocks import byte_length, normalize_space
-from dedupcrawl.page.flatten import (
+from dedupcrawl.page.blocks import (
     BLOCKS,
     BREAK,
     IGNORED,
@@ -38,12 +37,14 @@ from dedupcrawl.page.flatten import (
     STRAY_ELEMENTS,
     UNLINK,
     TreeWalk,
+    byte_length,
     emit,
+    normalize_space,
     stylesheet,
     template,
-    word_set,
 )
 from dedupcrawl.page.model import Block, Page
+from dedupcrawl.page.rules import word_set
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,22 +2,25 @@
 
 :class:`TransactionalStore` implements the whole contract of :class:`~dedupcrawl.stores.base.Store` over four
 tables (:class:`StoreTables`). A subclass supplies the tables, the transactions, and a test of which processes
-are alive.
+are alive. :class:`MemoryStore` is the shortest one: its tables are dicts.
 """
 
 from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from math import inf
+from threading import RLock
 from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar, Unpack
 
-from dedupcrawl.errors import DamageError
+from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import (
     FILE_ANYWAY,
+    KEY_BYTES,
     MAX_DAMAGED,
     Candidate,
     ClaimState,
@@ -28,7 +31,7 @@ from dedupcrawl.stores.base import (
     raise_damage,
     url_key,
 )
-from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecords, Owner, decode_seen, encode
+from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecords, Owner, TableSizes, decode_seen, encode
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import OnDamage, Record
     from dedupcrawl.stores.records import StoreTables
+    from dedupcrawl.text.secret_seed import SecretSeed
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -354,3 +359,140 @@ def _chunk(results: Iterable[bool | DamageError], following: int | None) -> Chun
 
 def _delete_owner(token: bytes, tables: StoreTables) -> None:
     tables.delete_owner(token)
+
+
+# -- in memory ------------------------------------------------------------------------------------
+
+
+class MemoryStore(TransactionalStore):
+    """A store in memory, for tests and one-off scripts. It is private to the object: closing it discards its records.
+
+    Arguments are those of :func:`~dedupcrawl.stores.open_store`, except:
+
+    Args:
+        scheme: JSON of the configuration.
+        secret: the secret seed.
+    """
+
+    def __init__(self, namespace: str, scheme: str, secret: SecretSeed | None = None, **timing: Unpack[Timing]) -> None:
+        super().__init__("memory://", namespace, scheme, **timing)
+        self.secret = secret
+        self._lock = RLock()
+        self._tables: MemoryTables | None = MemoryTables()
+        self._tables.put_owner(self._token, Owner(self._clock() + self._lease))
+
+    def _read(self, work: Callable[[StoreTables], T]) -> T:
+        return self._write(work)
+
+    def _write(self, work: Callable[[StoreTables], T]) -> T:
+        with self._lock:
+            if self._tables is None:
+                raise StoreError("The store memory:// has been closed.")
+            return work(self._tables)
+
+    def _is_alive(self, token: bytes) -> bool:
+        return token == self._token
+
+    def close(self) -> None:
+        with self._lock:
+            self._tables = None
+            self._own.clear()
+
+
+class MemoryTables:
+    """The tables as dicts. Ids are filed in rising order, and dicts keep that order."""
+
+    def __init__(self) -> None:
+        self._last_id = 0
+        self._records: dict[int, bytes] = {}
+        self._leases: dict[int, Lease] = {}
+        self._owners: dict[bytes, Owner] = {}
+        # Most buckets hold one page: a bare id takes a third of the memory of a list with one id.
+        self._buckets: dict[bytes, int | list[int]] = {}
+        self._keys = 0
+        self._bytes = 0
+
+    def next_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+    def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
+        self._records[id] = value
+        self._bytes += len(value)
+        for key in dict.fromkeys(keys):
+            self._keys += 1
+            ids = self._buckets.get(key)
+            if ids is None:
+                self._buckets[key] = id
+            elif isinstance(ids, int):
+                self._buckets[key] = [ids, id]
+            else:
+                ids.append(id)
+
+    def delete_record(self, id: int) -> None:
+        self._bytes -= len(self._records.pop(id))
+
+    def delete_keys(self, id: int, keys: Iterable[bytes]) -> None:
+        for key in dict.fromkeys(keys):
+            ids = self._buckets.get(key, ())
+            several = [ids] if isinstance(ids, int) else ids
+            at = bisect_left(several, id)
+            if several[at : at + 1] != [id]:
+                continue
+            self._keys -= 1
+            if isinstance(ids, list) and len(ids) > 1:
+                del ids[at]
+            else:
+                del self._buckets[key]
+
+    def record(self, id: int) -> bytes | None:
+        return self._records.get(id)
+
+    def records(self, start: int) -> Iterator[tuple[int, bytes]]:
+        return _rows_from(self._records, start)
+
+    def first_and_last(self) -> list[tuple[int, bytes]]:
+        rows = self._records.items()
+        return [next(iter(rows)), next(reversed(rows))] if rows else []
+
+    def newest(self, key: bytes, since: int) -> Sequence[int]:
+        ids = self._buckets.get(key)
+        if ids is None:
+            return ()
+        if isinstance(ids, int):
+            return (ids,) if ids > since else ()
+        return ids[: bisect_left(ids, since + 1) - len(ids) - 1 : -1]
+
+    def lease(self, id: int) -> Lease | None:
+        return self._leases.get(id)
+
+    def put_lease(self, id: int, lease: Lease) -> None:
+        self._leases[id] = lease
+
+    def delete_lease(self, id: int) -> None:
+        del self._leases[id]
+
+    def leases(self, start: int) -> Iterator[tuple[int, Lease]]:
+        return _rows_from(self._leases, start)
+
+    def owner(self, token: bytes) -> Owner | None:
+        return self._owners.get(token)
+
+    def put_owner(self, token: bytes, owner: Owner) -> None:
+        self._owners[token] = owner
+
+    def delete_owner(self, token: bytes) -> None:
+        del self._owners[token]
+
+    def owners(self) -> list[bytes]:
+        return list(self._owners)
+
+    def sizes(self) -> TableSizes:
+        return TableSizes(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
+
+
+def _rows_from(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:
+    if start <= 1:  # from the oldest on, of which usually few are read
+        return iter(table.items())
+    ids = list(table)
+    return ((id, table[id]) for id in ids[bisect_left(ids, start) :])

@@ -1,4 +1,4 @@
-"""The compiled text kernel, written in C (``kernel_src/``). :mod:`dedupcrawl.text.kernel` is its only user.
+"""The compiled text kernel, written in C (``kernel_src/``). :mod:`dedupcrawl.text.features` is its only user.
 
 Arrays are contiguous, of the stated item type, and not changed as long as an object uses them. Long work runs
 without the GIL. A ``ValueError`` is raised for arrays of another size and for values that are no packed points.

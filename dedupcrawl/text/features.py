@@ -1,24 +1,143 @@
-"""Features of pages, computed on first use and shared by all detectors."""
+"""Features of pages, computed on first use and shared by all detectors; by the compiled text kernel where it is in use.
+
+From text to sketch, the kernel (C, in ``kernel_src/``) does the work of :mod:`~dedupcrawl.text.normalize`,
+:mod:`~dedupcrawl.text.shingles` and :mod:`~dedupcrawl.detectors.lsh`, with the same results bit for bit. The numpy
+code is the reference, and serves where the kernel could not be built. All tables and constants of the kernel are
+those of the numpy code, so the version of Unicode is the same too.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from dedupcrawl.page.model import Page
-from dedupcrawl.text import kernel
-from dedupcrawl.text.normalize import CODE, ROLE, PackedTexts, decode, pack, pack_many, simplify
-from dedupcrawl.text.shingles import ShinglesOfMany, located_tokens, shingles, shingles_of_many, token_spans, tokens
+from dedupcrawl.text.normalize import (
+    CODE,
+    ROLE,
+    ROLE_SHIFT,
+    PackedTexts,
+    Role,
+    decode,
+    kernel_tables,
+    pack,
+    pack_many,
+    simplify,
+)
+from dedupcrawl.text.shingles import (
+    CACHED_SEEDS,
+    ShinglesOfMany,
+    Tokens,
+    hash_long_word,
+    kernel_keys,
+    located_tokens,
+    shingles,
+    shingles_of_many,
+    token_spans,
+    tokens,
+)
 from dedupcrawl.text.words import sentence_ends, words
+from dedupcrawl.utils.optional import load_extension
 
 if TYPE_CHECKING:
-    from dedupcrawl.text._kernel import Text
+    from types import ModuleType
+
+    import numpy.typing as npt
+
+    from dedupcrawl.text._kernel import Hasher, Normalizer, Text
     from dedupcrawl.text.normalize import Indices, Points
-    from dedupcrawl.text.shingles import Hashes, Tokens
+    from dedupcrawl.text.shingles import Hashes
+
+    Counts = npt.NDArray[np.int64]
+
+
+_VERSION = 7  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
+_CHARACTER = np.uint32(Role.CHARACTER)
+
+
+_kernel, _why_not = load_extension("dedupcrawl.text._kernel", _VERSION)
+
+
+def is_compiled() -> bool:
+    """Return whether the compiled kernel is in use."""
+    return _kernel is not None
+
+
+def kernel_description() -> str:
+    """Return in a few words which code turns texts into sketches, and why."""
+    return "compiled" if is_compiled() else f"numpy ({_why_not})"
+
+
+def loaded() -> ModuleType:
+    """Return the extension module, which must be in use."""
+    assert _kernel is not None
+    return _kernel
+
+
+def compile_text(text: str, *, fold_chinese: bool = False) -> Text | None:
+    """Normalise a text for the kernel; None if the kernel is not in use.
+
+    Args:
+        text: the text.
+        fold_chinese: whether to convert traditional characters to simplified ones.
+    """
+    return None if _kernel is None else normalizer(fold_chinese).pack(text)
+
+
+def points_of(text: Text) -> Points:
+    """Return the packed points of a text, read-only."""
+    return np.frombuffer(memoryview(text), np.uint32)
+
+
+def tokens_of(text: Text, seed: int) -> Tokens:
+    """Return the token stream, like :func:`~dedupcrawl.text.shingles.tokens`; the arrays are read-only."""
+    hashes, first = hasher(seed).tokens(text)
+    points = np.frombuffer(first, np.uint32)
+    return Tokens(np.frombuffer(hashes, np.uint64), points >> ROLE_SHIFT == _CHARACTER, points)
+
+
+def shingles_of(text: Text, characters: int, words: int, seed: int) -> Hashes:
+    """Return the hashes of all shingles, like :func:`~dedupcrawl.text.shingles.shingles`; read-only."""
+    return np.frombuffer(hasher(seed).shingles(text, characters, words), np.uint64)
+
+
+@cache
+def normalizer(fold_chinese: bool) -> Normalizer:
+    """Return the normaliser; the kernel must be in use."""
+    made: Normalizer = loaded().Normalizer(*kernel_tables(fold_chinese=fold_chinese), pack)
+    return made
+
+
+@lru_cache(CACHED_SEEDS)
+def hasher(seed: int) -> Hasher:
+    """Return the hasher of a seed; the kernel must be in use."""
+    made: Hasher = loaded().Hasher(*kernel_keys(seed), partial(hash_long_word, seed=seed))
+    return made
+
+
+def utf8_length(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8, with "?" for each lone surrogate."""
+    if text.isascii():
+        return len(text)
+    return len(text.encode("utf-8", "replace")) if _kernel is None else _kernel.utf8_length(text)
+
+
+def least_hashes(hashes: Hashes, factors: Hashes) -> Hashes | None:
+    """Return for each factor the least ``light_mix(hash * factor)``; None if the kernel is not in use."""
+    return None if _kernel is None else np.frombuffer(_kernel.least_hashes(hashes, factors), np.uint64)
+
+
+def weigh_bits(hashes: Hashes, weights: Counts | None) -> Counts | None:
+    """Return the total weight of the hashes with each bit, the lowest first; None if the kernel is not in use."""
+    return None if _kernel is None else np.frombuffer(_kernel.weigh_bits(hashes, weights), np.int64)
+
+
+# -- features -----------------------------------------------------------------------------------
 
 LONGEST_REPEATED = 64  #: highest number of letters and digits of a repeated word
 _BEGINNING_LENGTH = 512  #: characters checked first for a repeated word
@@ -38,7 +157,7 @@ class Features:
     @cached_property
     def compiled(self) -> Text | None:
         """The normalised text for the compiled kernel; None if it is not in use."""
-        return kernel.compile_text(compared_text(self.page), fold_chinese=self.fold_chinese)
+        return compile_text(compared_text(self.page), fold_chinese=self.fold_chinese)
 
     @cached_property
     def packed(self) -> Points:
@@ -47,7 +166,7 @@ class Features:
         It is the main text, followed by ``Page.rest``.
         """
         if self.compiled is not None:
-            return kernel.points_of(self.compiled)
+            return points_of(self.compiled)
         packed = pack(compared_text(self.page))
         return simplify(packed) if self.fold_chinese else packed
 
@@ -104,7 +223,7 @@ class Features:
         """Return the token stream with hashes keyed by a seed, see :mod:`dedupcrawl.text.shingles`."""
         if seed not in self._tokens:
             compiled = self.compiled
-            self._tokens[seed] = tokens(self.packed, seed) if compiled is None else kernel.tokens_of(compiled, seed)
+            self._tokens[seed] = tokens(self.packed, seed) if compiled is None else tokens_of(compiled, seed)
         return self._tokens[seed]
 
     @cached_property
@@ -128,7 +247,7 @@ class Features:
         if scheme not in self._shingles:
             compiled = self.compiled
             self._shingles[scheme] = (
-                shingles(self.tokens(seed), *scheme) if compiled is None else kernel.shingles_of(compiled, *scheme)
+                shingles(self.tokens(seed), *scheme) if compiled is None else shingles_of(compiled, *scheme)
             )
         return self._shingles[scheme]
 
@@ -248,7 +367,7 @@ def encode_normalized(text: str, *, fold_chinese: bool = False) -> bytes:
         text: the text.
         fold_chinese: whether to convert traditional characters to simplified ones.
     """
-    compiled = kernel.compile_text(text, fold_chinese=fold_chinese)
+    compiled = compile_text(text, fold_chinese=fold_chinese)
     if compiled is not None:
         return compiled.encoded()
     packed = pack(text)
@@ -263,3 +382,18 @@ def compared_text(page: Page) -> str:
 def _letter_points(packed: Points) -> Points:
     letters: Points = packed[(packed & ROLE) != 0]
     return letters
+
+
+#: Arabic, Persian, Devanagari, Bengali, Thai.
+_other_digits = re.compile(rb"\xd9[\xa0-\xa9]|\xdb[\xb0-\xb9]|\xe0(?:[\xa5\xa7][\xa6-\xaf]|\xb9[\x90-\x99])").sub
+
+
+def with_ascii_digits(text: bytes) -> bytes:
+    """Return a normalised text with the digits of other scripts as ASCII ones.
+
+    >>> with_ascii_digits("٢٠١٥ km".encode())
+    b'2015 km'
+    """
+    if text.isascii() or not (b"\xd9" in text or b"\xdb" in text or b"\xe0" in text):  # a tenth of the search
+        return text
+    return _other_digits(lambda found: b"%d" % int(found[0].decode()), text)

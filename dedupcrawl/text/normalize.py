@@ -425,18 +425,3 @@ def _equivalence_classes(pairs: Iterable[tuple[str, str]]) -> Iterator[list[str]
     for character in sorted(parents):
         classes[root(character)].append(character)
     yield from classes.values()
-
-
-#: Arabic, Persian, Devanagari, Bengali, Thai.
-_other_digits = re.compile(rb"\xd9[\xa0-\xa9]|\xdb[\xb0-\xb9]|\xe0(?:[\xa5\xa7][\xa6-\xaf]|\xb9[\x90-\x99])").sub
-
-
-def with_ascii_digits(text: bytes) -> bytes:
-    """Return a normalised text with the digits of other scripts as ASCII ones.
-
-    >>> with_ascii_digits("٢٠١٥ km".encode())
-    b'2015 km'
-    """
-    if text.isascii() or not (b"\xd9" in text or b"\xdb" in text or b"\xe0" in text):  # a tenth of the search
-        return text
-    return _other_digits(lambda found: b"%d" % int(found[0].decode()), text)

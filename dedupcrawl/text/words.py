@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dedupcrawl.errors import MissingPackageError, SettingError
+from dedupcrawl.page.document import check_time
 from dedupcrawl.text.normalize import Role, roles
 from dedupcrawl.utils.optional import import_extra, require_extra
-from dedupcrawl.utils.time_limit import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.batch.fingerprint_table import FingerprintTable, FingerprintTableBuilder
+from dedupcrawl.batch.columns import FingerprintTable, FingerprintTableBuilder
 from dedupcrawl.batch.job import check_prefer, ranked_rows
 from dedupcrawl.errors import SettingError
 from tests.batch.corpus import Batch, page, story, write_lines

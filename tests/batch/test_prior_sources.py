@@ -136,7 +136,7 @@ def test_a_store_is_walked_or_asked_and_both_find_the_same(
             dedup.add(**page(number, "a"))
         record = dedup.lookup("https://sa.example/7")
     assert record is not None
-    from dedupcrawl.batch.fingerprint_table import pack_keys
+    from dedupcrawl.batch.columns import pack_keys
 
     sought = pack_keys(
         sorted(record.keys[:2] if not walked else [*record.keys, *(bytes([0, 0, 0, 0, 0, n]) for n in range(99))])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.batch.fingerprint_table import FingerprintTable
+from dedupcrawl.batch.columns import FingerprintTable
 from dedupcrawl.batch.solver import Crowding, Solution, solve
 from dedupcrawl.config import Config
 from dedupcrawl.decision import cluster_of

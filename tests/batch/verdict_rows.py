@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.batch.fingerprint_table import FingerprintTable, FingerprintTableBuilder
+from dedupcrawl.batch.columns import FingerprintTable, FingerprintTableBuilder
 from dedupcrawl.batch.solver import NONE, RELATIONS, Rules, Solution, solve
 from dedupcrawl.decision import Matcher, Policy, cluster_of
 from dedupcrawl.detectors.registry import build_detectors

@@ -28,7 +28,7 @@ from dedupcrawl.cli.commands import COMMANDS
 from dedupcrawl.page import compiled
 from dedupcrawl.stores.redis import packed_urls
 from dedupcrawl.stores.redis.sharded import packed_values
-from dedupcrawl.text.kernel import description
+from dedupcrawl.text.features import kernel_description
 from tests.texts import CHINESE, ENGLISH, OTHER_ENGLISH
 
 runner = CliRunner()
@@ -84,13 +84,13 @@ def complaint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 
 def test_the_version_names_the_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel, reading = f"text kernel: {description()}", f"page reading: {compiled.description()}"
+    kernel, reading = f"text kernel: {kernel_description()}", f"page reading: {compiled.description()}"
     servers = (
         f"requests to servers: {packed_urls.description()}",
         f"commands for a cluster: {packed_values.description()}",
     )
     assert run("--version").splitlines() == [f"dedupcrawl {version('dedupcrawl')}", kernel, reading, *servers]
-    monkeypatch.setattr("dedupcrawl.text.kernel._kernel", None)
+    monkeypatch.setattr("dedupcrawl.text.features._kernel", None)
     assert "text kernel: numpy (" in run("--version")
     assert dedupcrawl.__version__ == version("dedupcrawl")
 

@@ -15,8 +15,8 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
 from dedupcrawl.config import Config
 from dedupcrawl.decision import Status, Verdict
-from dedupcrawl.ledger.entry import Entry, Fate
 from dedupcrawl.ledger.ledger import Ledger
+from dedupcrawl.ledger.ledger_schema import Entry, Fate
 from tests.cli.errors import complaint
 from tests.stores.servers import Server, binaries
 from tests.texts import ENGLISH, OTHER_ENGLISH

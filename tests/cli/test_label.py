@@ -153,5 +153,5 @@ def test_an_error_is_one_sentence(
 
 
 def test_ledgers_are_labelled_without_pyarrow() -> None:
-    code = "import sys; sys.modules['pyarrow'] = None; import dedupcrawl.tools.label.sources"
+    code = "import sys; sys.modules['pyarrow'] = None; import dedupcrawl.tools.label.pairs"
     subprocess.run([sys.executable, "-c", code], check=True)

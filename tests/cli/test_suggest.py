@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl.cli import app
 from dedupcrawl.tools.label.labels import Answer, Label, LabelFile
-from dedupcrawl.tools.label.sampling import Stratum
+from dedupcrawl.tools.label.pairs import Stratum
 from tests.batch.corpus import story
 from tests.cli.errors import complaint
 from tests.tools.evaluation.labelled import label

@@ -23,7 +23,7 @@ from dedupcrawl.crawl.page_view import current_page
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
 from dedupcrawl.ledger.ledger_appender import LedgerTables
-from dedupcrawl.stores.memory import MemoryStore
+from dedupcrawl.stores.transactional import MemoryStore
 from tests.crawl.spiders import soon
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.page import compiled
 from dedupcrawl.stores.redis import packed_urls
-from dedupcrawl.text.kernel import description
+from dedupcrawl.text.features import kernel_description
 from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
 
@@ -58,7 +58,7 @@ def test_the_log_names_what_each_page_duplicates(site: Site, run: Run) -> None:
     for line in dropped:
         assert any(f": {how} {site.base}/a/1 (" in line for how in ("identical to", "near-duplicate of"))
     assert len(crawled.lines(f"{site.base}/a/1 (", "DEBUG")) == 2  # Scrapy's own line, with the item
-    assert crawled.lines("text kernel: ", "DEBUG") == [f"dedupcrawl: text kernel: {description()}"]
+    assert crawled.lines("text kernel: ", "DEBUG") == [f"dedupcrawl: text kernel: {kernel_description()}"]
     assert crawled.lines("page reading: ", "DEBUG") == [f"dedupcrawl: page reading: {compiled.description()}"]
     packing = [f"dedupcrawl: requests to servers: {packed_urls.description()}"]
     assert crawled.lines("requests to servers: ", "DEBUG") == packing

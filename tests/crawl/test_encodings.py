@@ -7,7 +7,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 
-from dedupcrawl.crawl.addon import EncodingMiddleware
+from dedupcrawl.crawl.pipeline import EncodingMiddleware
 
 URL = "http://a.example/x"
 TEXT = "Pendant la nuit, la rivière est montée ; à l’aube, tout le village était là."

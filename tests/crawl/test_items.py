@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse
 
 from dedupcrawl.crawl.items import CURRENT_RESPONSE, MAX_LINKS, ItemClaim, PageState, ResponseTracker
 from dedupcrawl.decision import unchecked
-from dedupcrawl.ledger.entry import Fate
+from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.stores.base import ClaimState
 from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text

@@ -12,8 +12,8 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page, Status
 from dedupcrawl.errors import DedupError
-from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.ledger.ledger import Ledger
+from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.stores.base import Record
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from tests.crawl.distant import Network

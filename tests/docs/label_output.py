@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
-from dedupcrawl.tools.label.sources import load_ledgers
+from dedupcrawl.tools.label.pairs import load_ledgers
 from tests.docs.output_matching import shows
 from tests.tools.label.test_end_to_end import crawl
 

@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.crawl.settings import Options
-from dedupcrawl.stores.opening import is_local
+from dedupcrawl.stores import is_local
 from dedupcrawl.stores.redis.address import read_address
 
 if TYPE_CHECKING:

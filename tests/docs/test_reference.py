@@ -20,7 +20,7 @@ from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.page import compiled
-from dedupcrawl.text import kernel
+from dedupcrawl.text import features
 from docs.making import measured
 from docs.making.commands import PAGE, commands, renewed
 from tests.data import ROOT
@@ -281,7 +281,7 @@ def test_commands_and_their_options_are_as_the_command_says() -> None:
 
 
 def test_the_journey_of_a_page_lists_the_files_that_a_page_passes() -> None:
-    if not kernel.is_compiled() or compiled.description() != "compiled":
+    if not features.is_compiled() or compiled.description() != "compiled":
         pytest.skip("the list is that of the compiled code")
     listed = re.findall(r"^(\d+)\. `(\S+\.py)`: ", section("design.md", "The journey of a page"), re.MULTILINE)
     assert [int(number) for number, _ in listed] == [*range(1, len(listed) + 1)]

@@ -12,9 +12,8 @@ import pytest
 from dedupcrawl.detectors.base import Bar, Opinion
 from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger import ledger_appender
-from dedupcrawl.ledger.entry import Comparison, Fate
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.ledger.ledger_schema import LedgerLimits
+from dedupcrawl.ledger.ledger_schema import Comparison, Fate, LedgerLimits
 from tests.tools.report.entries import ABOUT, NOON, copy, near, unchecked, unique
 
 if TYPE_CHECKING:

@@ -30,9 +30,7 @@ from dedupcrawl.page.block_features import (
 )
 from dedupcrawl.page.block_model import QUANTUM, best_choice, is_settled, load_model, promised_gain, unread_bytes
 from dedupcrawl.page.block_reader import classify
-from dedupcrawl.page.blocks import BlockTree, build_block_tree, build_by_reference
-from dedupcrawl.page.document import parse, to_text
-from dedupcrawl.page.flatten import (
+from dedupcrawl.page.blocks import (
     ANCHOR,
     BLOCKS,
     BREAK,
@@ -43,10 +41,14 @@ from dedupcrawl.page.flatten import (
     NAMED_BLOCKS,
     NOTE,
     UNLINK,
+    BlockTree,
+    build_block_tree,
+    build_by_reference,
     flatten,
     flatten_by_stylesheet,
     flatten_fast,
 )
+from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.rules import FILE_TYPES, SEPARATORS
 from dedupcrawl.page.scoring import ContainerScores
 from dedupcrawl.tools.evaluation.extraction import load_pages

@@ -15,8 +15,8 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.decision import Status
 from dedupcrawl.errors import SettingError, StoreMismatchError
 from dedupcrawl.page import Kind, Page, ReaderError, ReadOptions, read_page, read_response, read_tree
+from dedupcrawl.page.blocks import BLOCKS, IGNORED, LANDMARKS
 from dedupcrawl.page.document import parse
-from dedupcrawl.page.flatten import BLOCKS, IGNORED, LANDMARKS
 from dedupcrawl.page.options import BUILT_IN, READER_ACCEPTED
 from dedupcrawl.page.readers import ALL_TEXT, READERS
 from tests.page.samples import CHINESE, PARAGRAPH, SECOND, article, links

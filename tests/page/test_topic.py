@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page import Kind, Page, ReadOptions, TopicOptions, read_page
+from dedupcrawl.page.blocks import LINK, MARK, UNLINK
 from dedupcrawl.page.document import MAX_DEPTH, parse
-from dedupcrawl.page.flatten import LINK, MARK, UNLINK
 from dedupcrawl.page.topic import (
     BLOCK_TAGS,
     LEVEL,

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import LAYOUTS
+from dedupcrawl.stores.transactional import MemoryStore
 from tests.stores.factories import Clock, Opener, ShardedOpener, lmdb_url
 from tests.stores.servers import Server, binaries
 

@@ -13,9 +13,9 @@ from dedupcrawl.cli.store import claims_text
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import FILE_ANYWAY, Store, raise_damage
 from dedupcrawl.stores.lmdb import LmdbStore
-from dedupcrawl.stores.memory import MemoryStore
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.namespace import KeyNames
+from dedupcrawl.stores.transactional import MemoryStore
 from dedupcrawl.stores.transfer import export_records, read_header
 from tests.stores.conftest import KINDS, opened
 from tests.stores.factories import START, Opener, key, record

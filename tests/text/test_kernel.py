@@ -23,9 +23,8 @@ from dedupcrawl.detectors.shingling import minima
 from dedupcrawl.detectors.simhash import bit_sums, sign_bits
 from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.page.model import Page
-from dedupcrawl.text import kernel
-from dedupcrawl.text.features import Features
-from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer, points_of
+from dedupcrawl.text import features
+from dedupcrawl.text.features import Features, hasher, is_compiled, loaded, normalizer, points_of
 from dedupcrawl.text.normalize import COMBINES, RESIZED, kernel_tables, pack, simplify
 from dedupcrawl.text.shingles import MAX_LETTERS, kernel_keys, seeded_constants, shingles, tokens
 from dedupcrawl.utils.optional import NO_EXTENSIONS, load_extension
@@ -57,14 +56,14 @@ texts = st.one_of(
 
 def by_numpy(call: Callable[[], object]) -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "_kernel", None)
+        patch.setattr(features, "_kernel", None)
         return call()
 
 
 def test_it_is_built_where_a_compiler_is() -> None:
     if (shutil.which("cc") or shutil.which("gcc")) and not os.environ.get(NO_EXTENSIONS):
         assert is_compiled(), "the extension is not built: run `make install`"
-        assert kernel.description() == "compiled"
+        assert features.kernel_description() == "compiled"
 
 
 @compiled
@@ -156,7 +155,7 @@ def test_minima(found: np.typing.NDArray[np.uint64], count: int, seed: int) -> N
 def test_sums_of_bits(found: np.typing.NDArray[np.uint64], most: int | None) -> None:
     draw = random.Random(int(found[0]))
     weights = None if most is None else np.array([draw.randint(0, most) for _ in found], np.int64)
-    sums = kernel.weigh_bits(found, weights)
+    sums = features.weigh_bits(found, weights)
     assert sums is not None
     assert sums.reshape(8, 8)[:, ::-1].ravel().tolist() == bit_sums(found, weights).tolist()
     assert sign_bits(found, weights) == by_numpy(lambda: sign_bits(found, weights))
@@ -221,7 +220,7 @@ def runs_beside(call: Callable[[], object]) -> bool:
 
 @compiled
 def test_an_extension_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    name, version = loaded().__name__, kernel._VERSION
+    name, version = loaded().__name__, features._VERSION
     assert load_extension(name, version) == (loaded(), "")
     monkeypatch.setattr(loaded(), "VERSION", 0)
     assert load_extension(name, version) == (None, "the extension was built for another version")
@@ -358,9 +357,9 @@ def test_memory_is_returned() -> None:
 
 SCRIPT = """
 from dedupcrawl.detectors.minhash import MinHash
-from dedupcrawl.text.kernel import description
+from dedupcrawl.text.features import kernel_description
 from dedupcrawl.utils.optional import NO_EXTENSIONS, load_extension
-print(description(), MinHash().fingerprint_text("The harbour … froze over e\\u0301 港口").sketch.hex())
+print(kernel_description(), MinHash().fingerprint_text("The harbour … froze over e\\u0301 港口").sketch.hex())
 """
 
 
@@ -375,12 +374,12 @@ def test_it_can_be_turned_off(value: str) -> None:
     if value:
         assert name == f"numpy ({NO_EXTENSIONS} is set)"
     elif not os.environ.get(NO_EXTENSIONS):
-        assert name == kernel.description()
+        assert name == features.kernel_description()
 
 
 @given(texts | st.text(st.characters(categories=("Cs", "L", "So")), max_size=40), st.sampled_from([1, 1, 700]))
 @example("\ud7ff\ud800\udfff\ue000", 2000)
 @example("é", 5000)
 def test_the_length_in_utf8_is_that_of_the_encoded_text(text: str, times: int) -> None:
-    assert kernel.utf8_length(text * times) == len((text * times).encode("utf-8", "replace"))
-    assert by_numpy(lambda: kernel.utf8_length(text)) == len(text.encode("utf-8", "replace"))
+    assert features.utf8_length(text * times) == len((text * times).encode("utf-8", "replace"))
+    assert by_numpy(lambda: features.utf8_length(text)) == len(text.encode("utf-8", "replace"))

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.text.kernel import utf8_length
+from dedupcrawl.text.features import utf8_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator

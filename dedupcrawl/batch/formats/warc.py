@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from dedupcrawl.batch.arrow_arrays import Numbers
+    from dedupcrawl.batch.columns import Numbers
     from dedupcrawl.batch.formats.base import Chunk, Fields, KeepMask, Part
     from dedupcrawl.batch.formats.warc_records import WarcRecord
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from dedupcrawl.batch.corpus import read_batches
-from dedupcrawl.batch.fingerprint_table import sketch_name
+from dedupcrawl.batch.columns import read_batches, sketch_name
 from dedupcrawl.batch.solver import NONE, Solution
 
 if TYPE_CHECKING:
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from dedupcrawl.batch.arrow_arrays import Numbers
-    from dedupcrawl.batch.corpus import Corpus
-    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.columns import Numbers
+    from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.solver import Crowding
     from dedupcrawl.batch.workdir import Workdir
 

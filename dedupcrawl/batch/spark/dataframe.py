@@ -13,7 +13,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from dedupcrawl.batch.fingerprint_table import FingerprintTableBuilder, to_text
+from dedupcrawl.batch.columns import FingerprintTableBuilder, to_text
 from dedupcrawl.batch.fingerprinting import RowFingerprinter
 from dedupcrawl.batch.formats import BadRow
 from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, Fields, column_names, missing_column, row_from_columns
@@ -29,7 +29,8 @@ from dedupcrawl.batch.spark.checkpoints import (
 from dedupcrawl.batch.spark.session import retry_lost_workers, translate_errors
 from dedupcrawl.batch.spark.sweeps import Bounds, SweepSolver, with_founders
 from dedupcrawl.config import Config
-from dedupcrawl.decision import DUPLICATE_RELATIONS, Status, cluster_of
+from dedupcrawl.decision import Status, cluster_of
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.identity import UNREAD_BYTES
 from dedupcrawl.stores.base import Record

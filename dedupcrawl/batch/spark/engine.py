@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from dedupcrawl.batch.corpus import Corpus
     from dedupcrawl.batch.formats import Part
-    from dedupcrawl.batch.job import Job
+    from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.solver import Solution
     from dedupcrawl.utils.iteration import Progress
 

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from dedupcrawl.batch.spark.requirements import java_home
+from dedupcrawl.batch.spark import java_home
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from dedupcrawl.batch.fingerprint_table import FingerprintTable, fingerprint_schema, to_text
+from dedupcrawl.batch.columns import FingerprintTable, fingerprint_schema, to_text
 from dedupcrawl.batch.solver import NONE, Crowding, solve
 from dedupcrawl.batch.spark.checkpoints import CANDIDATE_SCHEMA, JUDGED_SCHEMA, VERDICT_SCHEMA, ddl, sketch_columns
 from dedupcrawl.errors import SettingError

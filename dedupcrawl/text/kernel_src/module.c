@@ -1,4 +1,4 @@
-/* The extension module dedupcrawl.text._kernel; kernel.py uses it, and _kernel.pyi documents it. */
+/* The extension module dedupcrawl.text._kernel; features.py uses it, and _kernel.pyi documents it. */
 #include "types.h"
 
 int

@@ -287,7 +287,7 @@ may_have_view_lines(const IdentityObject *self, Span lines)
     return 0;
 }
 
-/* Write the digits of other scripts as ASCII ones, see with_ascii_digits() in normalize.py. Returns the number of bytes. */
+/* Write the digits of other scripts as ASCII ones, see with_ascii_digits() in features.py. Returns the number of bytes. */
 static Py_ssize_t
 write_ascii_digits(Span text, uint8_t *out)
 {

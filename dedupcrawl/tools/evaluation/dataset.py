@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.page.options import ReadOptions
-    from dedupcrawl.tools.label.sampling import Stratum
+    from dedupcrawl.tools.label.pairs import Stratum
 
 
 @dataclass(frozen=True, slots=True)

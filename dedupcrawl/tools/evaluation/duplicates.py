@@ -21,7 +21,7 @@ from dedupcrawl.page.model import Page
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import FILE_ANYWAY, KEY_BYTES, Record, url_key
 from dedupcrawl.stores.lmdb import ID_BYTES
-from dedupcrawl.stores.memory import MemoryStore
+from dedupcrawl.stores.transactional import MemoryStore
 from dedupcrawl.tools.evaluation.dataset import ParsedPageCache
 from dedupcrawl.tools.evaluation.metrics import Scores
 

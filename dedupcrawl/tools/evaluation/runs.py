@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Literal
 
-from dedupcrawl.config import Config
-from dedupcrawl.constants import check_detectors, complaint, constants_of, value_of, with_constant
+from dedupcrawl.config import Config, check_detectors, complaint, constants_of, value_of, with_constant
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import SettingError
 

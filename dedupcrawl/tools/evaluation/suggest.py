@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dedupcrawl.constants import constants_of, value_of, with_constant
+from dedupcrawl.config import constants_of, value_of, with_constant
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import SHARED

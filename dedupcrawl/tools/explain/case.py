@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.decision import COPIES, Matcher, Policy, cluster_of, unchecked
+from dedupcrawl.decision import Matcher, Policy, cluster_of, unchecked
+from dedupcrawl.detectors.base import COPIES
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable
 from dedupcrawl.identity import label_identity
 from dedupcrawl.identity_codec import Name, unpack_identity
-from dedupcrawl.siblings import is_refresh, site_of
+from dedupcrawl.siblings import is_refresh
+from dedupcrawl.sites import site_of
 from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState
 
 if TYPE_CHECKING:

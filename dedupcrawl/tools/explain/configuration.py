@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.constants import constants_of, setting_name, with_constant
+from dedupcrawl.config import CONFIG_FIELDS, Config, constants_of, setting_name, with_constant
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.registry import SHARED, build_detectors
 

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from dedupcrawl.constants import constants_of
+from dedupcrawl.config import constants_of
 from dedupcrawl.decision import OTHER_HOSTS, Matcher, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.spotsigs import SpotSigs
+from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES, Page
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 from dedupcrawl.text.features import Features
@@ -35,7 +36,6 @@ from dedupcrawl.tools.explain.counterfactuals import (
     policy_changes,
     schemes_differ,
 )
-from dedupcrawl.utils.time_limit import TOO_SLOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

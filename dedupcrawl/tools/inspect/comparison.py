@@ -9,9 +9,8 @@ from dedupcrawl.decision import SIBLINGS, Status, Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.tools.report.diff import compare_texts
-from dedupcrawl.tools.report.report_model import Pair
+from dedupcrawl.tools.report.report_model import Pair, siblings_text, why
 from dedupcrawl.utils.formatting import instant
-from dedupcrawl.verdict_text import siblings_text, why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

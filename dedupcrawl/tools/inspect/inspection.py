@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from dedupcrawl.page import ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
-from dedupcrawl.page.flatten import word_set
 from dedupcrawl.page.model import Kind
 from dedupcrawl.page.readers import READERS
-from dedupcrawl.page.rules import POSITION_REASONS
+from dedupcrawl.page.rules import POSITION_REASONS, word_set
 from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_words
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect.positions import Passage, elements, place_blocks, shares, split_passages

@@ -1,6 +1,6 @@
 """The position in the tree of each character and each block of a flattened page.
 
-A reader sees a page as one string (:mod:`dedupcrawl.page.flatten`), which does not say where its characters
+A reader sees a page as one string (:mod:`dedupcrawl.page.blocks`), which does not say where its characters
 come from. So a second parse of the page is flattened too, with the number of each text written in front of
 it. Without the numbers, both strings agree; with them, each character has a position. White space is
 collapsed by flattening, so only visible characters are followed. A crawl does none of this.
@@ -21,8 +21,7 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedupcrawl.page.blocks import build_block_tree, link_runs
-from dedupcrawl.page.flatten import ANCHOR, BREAK, LINK, MARK, UNLINK, flatten
+from dedupcrawl.page.blocks import ANCHOR, BREAK, LINK, MARK, UNLINK, build_block_tree, flatten, link_runs
 from dedupcrawl.page.topic import segments, walk
 
 if TYPE_CHECKING:

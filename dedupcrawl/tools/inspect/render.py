@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.tools.inspect.inspection import rule_counts
 from dedupcrawl.tools.inspect.rules import rule_of
-from dedupcrawl.tools.report.html_bundle import assemble_page, deflated_json_element, read_asset
+from dedupcrawl.tools.report.html_bundle import (
+    PageLanguage,
+    assemble_page,
+    deflated_json_element,
+    page_languages,
+    read_asset,
+)
 from dedupcrawl.tools.report.html_report import MAX_TITLE_CHARS, MAX_URL_CHARS, pair_values, truncate
-from dedupcrawl.tools.report.messages import PageLanguage, page_languages
 from dedupcrawl.utils.formatting import count, size
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page import rules
-from dedupcrawl.page.blocks import MAX_HEAD_CHARS
-from dedupcrawl.page.flatten import LANDMARKS, NAMED_BLOCKS
+from dedupcrawl.page.blocks import LANDMARKS, MAX_HEAD_CHARS, NAMED_BLOCKS
 from dedupcrawl.page.readers import ALL_TEXT
 from dedupcrawl.page.rules import COMMENT_WORDS, NOTICE_WORDS, SIDE_WORDS, name_words
 from dedupcrawl.page.topic import NOISE, TITLE, TOPIC, TOPIC_ANCHORS

@@ -21,14 +21,14 @@ import orjson
 from filelock import FileLock, Timeout
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair, Stratum
+from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, Stratum
 from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from dedupcrawl.tools.label.sampling import StratifiedSampler
+    from dedupcrawl.tools.label.pairs import StratifiedSampler
 
 
 class Answer(StrEnum):

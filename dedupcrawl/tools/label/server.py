@@ -26,14 +26,19 @@ import orjson
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.label.labels import Answer, StaleAnswerError
 from dedupcrawl.tools.report.diff import compare_texts
-from dedupcrawl.tools.report.html_bundle import assemble_page, content_security_policy, read_asset
-from dedupcrawl.tools.report.messages import PageLanguage, page_languages
+from dedupcrawl.tools.report.html_bundle import (
+    PageLanguage,
+    assemble_page,
+    content_security_policy,
+    page_languages,
+    read_asset,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedupcrawl.tools.label.labels import LabelSession
-    from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
+    from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair
 
 
 _PACKAGE = "dedupcrawl.tools.label"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dedupcrawl.batch.fingerprint_table import to_text
+from dedupcrawl.batch.columns import to_text
 from dedupcrawl.batch.solver import NONE, RELATIONS, build_index
-from dedupcrawl.decision import DUPLICATE_RELATIONS
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.ledger.counters import (
     BIN_EDGES,
     BINS,
@@ -28,13 +28,12 @@ from dedupcrawl.ledger.counters import (
     bin_of,
     slice_width,
 )
-from dedupcrawl.ledger.entry import stored_host
+from dedupcrawl.ledger.ledger_schema import stored_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from dedupcrawl.batch.arrow_arrays import Flags, Numbers
-    from dedupcrawl.batch.fingerprint_table import FingerprintTable
+    from dedupcrawl.batch.columns import FingerprintTable, Flags, Numbers
     from dedupcrawl.batch.finished_batch import BatchVerdicts
     from dedupcrawl.batch.solver import RowBuckets
     from dedupcrawl.detectors.base import Opinion

@@ -9,15 +9,15 @@ import numpy as np
 from dedupcrawl.batch.finished_batch import open_finished_batch, read_pages_again, read_verdicts
 from dedupcrawl.batch.job import ARRIVAL
 from dedupcrawl.batch.solver import NONE, RELATIONS
-from dedupcrawl.constants import settings_shown
-from dedupcrawl.decision import DUPLICATE_RELATIONS, Matcher, Status, Verdict, cluster_of
-from dedupcrawl.detectors.base import Relation
+from dedupcrawl.config import settings_shown
+from dedupcrawl.decision import Matcher, Status, Verdict, cluster_of
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Relation
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
-from dedupcrawl.page.signatures import evidence_with_layout
-from dedupcrawl.site_counts import SiteNotice
+from dedupcrawl.page.structure import evidence_with_layout
+from dedupcrawl.sites import SiteNotice
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dedupcrawl.batch.arrow_arrays import Numbers
+    from dedupcrawl.batch.columns import Numbers
     from dedupcrawl.batch.finished_batch import FinishedBatch
     from dedupcrawl.detectors.base import Opinion
     from dedupcrawl.page.model import Page

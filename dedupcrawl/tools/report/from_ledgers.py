@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import SettingError
 from dedupcrawl.ledger.counters import merge_flows, merge_histograms, merge_hosts, merge_slices, totals_from_counters
-from dedupcrawl.ledger.entry import Fate, stored_host
 from dedupcrawl.ledger.ledger import ClusterSize, Ledger
-from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
-from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
+from dedupcrawl.ledger.ledger_schema import Fate, is_sampled, sampling_hash, stored_host
+from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
-from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
+from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict, siblings_text
 from dedupcrawl.utils.formatting import counted
-from dedupcrawl.verdict_text import siblings_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dedupcrawl.ledger.entry import Comparison
     from dedupcrawl.ledger.ledger import LedgerRow, Run
+    from dedupcrawl.ledger.ledger_schema import Comparison
     from dedupcrawl.tools.report.report_model import PageRow, PairKey, Report
     from dedupcrawl.utils.iteration import Progress
 

@@ -7,18 +7,15 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.config import Config
-from dedupcrawl.constants import settings_shown
+from dedupcrawl.config import Config, recovered, settings_shown
 from dedupcrawl.decision import Matcher, Status, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, DedupError, SettingError, package_version
 from dedupcrawl.ledger import counters
 from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, Host, RunTotals, Slice
-from dedupcrawl.ledger.entry import stored_host
 from dedupcrawl.ledger.ledger import ClusterSize
-from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash
-from dedupcrawl.site_counts import MAX_LISTED_SITES, SiteCounts
-from dedupcrawl.store_config import recovered
+from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash, stored_host
+from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import ClaimState, log_damage
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report, choose_rows

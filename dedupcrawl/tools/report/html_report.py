@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.identity import name_tokens
 from dedupcrawl.tools.report.charts import draw_hosts, draw_similarity, draw_time, outcome_bar
-from dedupcrawl.tools.report.html_bundle import assemble_page, deflated_json_element
-from dedupcrawl.tools.report.messages import PageLanguage, page_languages
+from dedupcrawl.tools.report.html_bundle import PageLanguage, assemble_page, deflated_json_element, page_languages
 from dedupcrawl.utils import formatting
+from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
-    from dedupcrawl.site_counts import SiteNotice
-    from dedupcrawl.tools.report.messages import Messages
+    from dedupcrawl.sites import SiteNotice
+    from dedupcrawl.tools.report.html_bundle import Messages
     from dedupcrawl.tools.report.report_model import Cluster, PageRow, Pair, Report
 
     Column = list[object]
+    from pathlib import Path
+
 
 MAX_PAGE_BYTES = 4_990_000  #: of the HTML file; below 5 MB it can be attached to a mail or a ticket
 MAX_URL_CHARS = 2_000  #: longer URLs are truncated, and are no links
@@ -345,3 +347,11 @@ def _rounded(number: float | None, digits: int = 6) -> float | None:
 
 def _rounded_time(time: float | None) -> float | None:
     return round(time, 1) if time is not None and math.isfinite(time) else None
+
+
+def save_report(report: Report, path: Path, language: PageLanguage = PageLanguage.AUTO) -> int:
+    """Write the HTML file atomically, and return its size in bytes; raises DedupError on failure."""
+    page = render_report(report, language=language).encode("utf-8", "replace")
+    with atomic_output(path) as unfinished:
+        unfinished.write_bytes(page)
+    return len(page)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.batch.formats import find_parts
-from dedupcrawl.batch.formats.files import distinct_names, format_of
+from dedupcrawl.batch.formats import distinct_names, find_parts, format_of
 from dedupcrawl.errors import DedupError
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 
-from dedupcrawl.batch.spark.requirements import java_home
+from dedupcrawl.batch.spark import java_home
 from tests.batch.spark.machine import JAVA_OPTIONS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import shlex
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from dedupcrawl.batch.spark.requirements import check_installed
+from dedupcrawl.batch.spark import check_installed
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def why_not() -> str | None:
     try:
         check_installed()
         if find_spec("pyspark"):
-            from dedupcrawl.batch.spark.requirements import check_java
+            from dedupcrawl.batch.spark import check_java
 
             check_java()
     except DedupError as error:

@@ -16,7 +16,7 @@ from dedupcrawl.batch.spark.sweeps import Bounds, SweepResult, SweepSolver, with
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from dedupcrawl.batch.fingerprint_table import FingerprintTable
+    from dedupcrawl.batch.columns import FingerprintTable
     from dedupcrawl.batch.solver import Rules, Solution
     from dedupcrawl.config import Config
 

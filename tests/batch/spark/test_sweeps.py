@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl.batch.fingerprint_table import FingerprintTable
+from dedupcrawl.batch.columns import FingerprintTable
 from dedupcrawl.batch.solver import Crowding, solve
 from dedupcrawl.batch.spark.checkpoints import spark_fingerprint_schema
 from dedupcrawl.batch.spark.sweeps import Bounds, _candidate_rows, _to_fingerprint_batch, find_candidates

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from dedupcrawl.cli import app
 from dedupcrawl.errors import DedupError
-from dedupcrawl.ledger.entry import Fate
 from dedupcrawl.ledger.ledger import Ledger
+from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.crawl import DemoProject, DemoSummary, run_demo
 from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST

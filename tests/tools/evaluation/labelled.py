@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedupcrawl.tools.label.labels import Answer, Label
-from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair, Stratum
+from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, Stratum
 from tests.batch.corpus import story
 from tests.tools.report.judged_ledgers import changed
 

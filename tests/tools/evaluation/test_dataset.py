@@ -14,7 +14,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.evaluation.dataset import PairScorer, judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.evaluation.metrics import clopper_pearson
 from dedupcrawl.tools.label.labels import Answer
-from dedupcrawl.tools.label.sampling import OfferedPage, Stratum
+from dedupcrawl.tools.label.pairs import OfferedPage, Stratum
 from tests.tools.evaluation.labelled import label, labels
 
 NEAR = Stratum("a run", "near-duplicate", "near", 0.8, 100)

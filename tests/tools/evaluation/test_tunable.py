@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl import Config, Deduplicator, Page
-from dedupcrawl.constants import with_constant
-from dedupcrawl.decision import DUPLICATE_RELATIONS
-from dedupcrawl.detectors.base import Bar, Match, Opinion, Relation
+from dedupcrawl.config import with_constant
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Bar, Match, Opinion, Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
 from dedupcrawl.tools.evaluation.suggest import candidate_values, constant_name, measurements_of

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.page import PageError, ReadOptions, read_page, read_tree
+from dedupcrawl.page.blocks import MARK
 from dedupcrawl.page.document import parse, to_text
-from dedupcrawl.page.flatten import MARK
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.sites import Layout
 from dedupcrawl.tools.inspect.positions import (

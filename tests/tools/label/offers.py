@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair, StratifiedSampler
+from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, StratifiedSampler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

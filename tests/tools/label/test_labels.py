@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, StaleAnswerError, read_labels
-from dedupcrawl.tools.label.sampling import MAX_CHARS, OfferedPage, OfferedPair, Stratum
+from dedupcrawl.tools.label.pairs import MAX_CHARS, OfferedPage, OfferedPair, Stratum
 from tests.tools.label.offers import pair, sampler_of
 
 STRATUM = Stratum("a run", "near-duplicate", "near", 0.8, 120)

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Dialog, expect
 
 from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
-from dedupcrawl.tools.label.sampling import OfferedPage, OfferedPair
+from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair
 from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
 from tests.batch.corpus import story
 from tests.browser import DESKTOP, PATIENCE, PHONE, Tab, browsing

@@ -6,7 +6,7 @@ from typing import Any
 
 from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
-from dedupcrawl.ledger.entry import Comparison, Entry
+from dedupcrawl.ledger.ledger_schema import Comparison, Entry
 
 ABOUT = {"title": "Crawl of the spider news", "kind": "crawl", "version": "1", "settings": {"DEDUP_KEEP": "first"}}
 NOON = 1_700_000_000.0

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import Status
-from dedupcrawl.ledger.entry import Comparison, Entry
 from dedupcrawl.ledger.ledger import Ledger
+from dedupcrawl.ledger.ledger_schema import Comparison, Entry
 from tests.batch.corpus import story
 
 if TYPE_CHECKING:

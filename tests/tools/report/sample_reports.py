@@ -11,7 +11,7 @@ from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import Verdict
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.ledger.counters import Flow, Histogram, Host, RunTotals, Slice
-from dedupcrawl.site_counts import NoticeKind, SiteNotice
+from dedupcrawl.sites import NoticeKind, SiteNotice
 from dedupcrawl.tools.demo.corpus import load_content, write_story
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.report_model import Change, Cluster, PageRow, Pair, Report

@@ -20,8 +20,8 @@ from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.batch_stats import find_near_misses
 from dedupcrawl.tools.report.from_batch import report_from_batch
 from dedupcrawl.tools.report.report_builder import ReportLimits
+from dedupcrawl.tools.report.report_model import why
 from dedupcrawl.utils.iteration import NoProgress
-from dedupcrawl.verdict_text import why
 from tests.batch.corpus import Batch, Rows, crawled, page, split, story, write_lines
 from tests.batch.formats.warcs import INFO, record
 from tests.batch.test_format_agreement import parquet, warc, wet

@@ -12,9 +12,8 @@ from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.ledger.counters import RunTotals
-from dedupcrawl.ledger.entry import Entry, Fate
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.ledger.ledger_schema import LedgerLimits, is_sampled, sampling_hash
+from dedupcrawl.ledger.ledger_schema import Entry, Fate, LedgerLimits, is_sampled, sampling_hash
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from dedupcrawl.tools.report.html_report import pair_values
 from dedupcrawl.tools.report.report_builder import ReportLimits

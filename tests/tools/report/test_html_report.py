@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
-from dedupcrawl.site_counts import NoticeKind, SiteNotice
+from dedupcrawl.sites import NoticeKind, SiteNotice
 from dedupcrawl.tools.report.html_report import fit_payload, json_safe, page_columns, render_report
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.tools.report.large_reports import large_report

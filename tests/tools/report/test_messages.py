@@ -15,24 +15,31 @@ from typing import TYPE_CHECKING
 import pytest
 from jinja2.ext import babel_extract
 
-from dedupcrawl import siblings, store_config, verdict_text
+from dedupcrawl import config, siblings
 from dedupcrawl.config import Config
 from dedupcrawl.decision import BY_URL, SIBLINGS, Status, Verdict
 from dedupcrawl.detectors.base import Detector, Opinion, Relation, no_opinion
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
-from dedupcrawl.ledger.entry import Fate
+from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.page.options import ReadOptions
-from dedupcrawl.page.signatures import EVIDENCE, OTHER
-from dedupcrawl.site_counts import NoticeKind, SiteNotice
+from dedupcrawl.page.structure import EVIDENCE, OTHER
+from dedupcrawl.sites import NoticeKind, SiteNotice
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect import comparison, inspection
 from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.tools.inspect.rules import RULES
-from dedupcrawl.tools.report import charts, from_batch, from_ledgers, from_store, html_report, report_builder
-from dedupcrawl.tools.report.html_bundle import assemble_page
+from dedupcrawl.tools.report import (
+    charts,
+    from_batch,
+    from_ledgers,
+    from_store,
+    html_report,
+    report_builder,
+    report_model,
+)
+from dedupcrawl.tools.report.html_bundle import ENGLISH, Messages, PageLanguage, assemble_page, chinese, page_languages
 from dedupcrawl.tools.report.html_report import render_report
-from dedupcrawl.tools.report.messages import ENGLISH, Messages, PageLanguage, chinese, page_languages
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.texts import CHINESE
 from tests.texts import ENGLISH as ENGLISH_TEXT
@@ -147,9 +154,9 @@ def verdicts() -> Iterator[Verdict]:
         yield replace(one, detector=BY_URL)
         yield replace(one, similarity=0.93, detector="minhash", evidence=evidence)
         yield replace(one, similarity=0.93, detector="minhash", supersedes="https://a.example/1")
-        for name in verdict_text._COUNTED:
+        for name in report_model._COUNTED:
             yield replace(one, similarity=1.0, detector="minhash", evidence={name: "3 of 4"})
-    for reason in verdict_text._UNCHECKED:
+    for reason in report_model._UNCHECKED:
         yield Verdict("https://a.example/2", Status.UNCHECKED, keep=True, reason=reason)
     yield Verdict("https://a.example/2", Status.UNCHECKED, keep=True, reason="claimed", of="https://a.example/1")
     yield Verdict("https://a.example/2", Status.UNIQUE, keep=True)
@@ -157,14 +164,14 @@ def verdicts() -> Iterator[Verdict]:
 
 def test_every_verdict_has_its_chinese(zh: Messages) -> None:
     for verdict in verdicts():
-        told = zh.sentence(verdict_text.why(verdict))
+        told = zh.sentence(report_model.why(verdict))
         assert is_chinese(told), told
         assert "slots" not in told
         assert not verdict.of or verdict.of in told
 
 
 def test_every_name_of_a_verdict_has_its_chinese(zh: Messages) -> None:
-    names = (*Status, *Fate, *Relation, *verdict_text._UNCHECKED, *charts._RELATION_MEANINGS.values())
+    names = (*Status, *Fate, *Relation, *report_model._UNCHECKED, *charts._RELATION_MEANINGS.values())
     kinds = [f"{kind} page" for kind in Kind]
     ways = [
         value for name, value in vars(siblings).items() if name.isupper() and isinstance(value, str) and value != OTHER
@@ -175,7 +182,7 @@ def test_every_name_of_a_verdict_has_its_chinese(zh: Messages) -> None:
 
 def test_every_result_has_its_chinese(zh: Messages) -> None:
     figures = demo_report().figures
-    reasons = dict.fromkeys(verdict_text._UNCHECKED, 7)
+    reasons = dict.fromkeys(report_model._UNCHECKED, 7)
     for segment in charts.outcome_bar(replace(figures, unchecked=reasons)):
         assert is_chinese(zh.sentence(segment.name))
         assert is_chinese(zh.sentence(segment.meaning)), segment.meaning
@@ -246,7 +253,7 @@ def choices_of(value: ast.expr) -> tuple[str, ...]:
 
 @pytest.mark.parametrize(
     "module",
-    [from_ledgers, from_batch, from_store, report_builder, html_report, inspection, comparison, store_config],
+    [from_ledgers, from_batch, from_store, report_builder, html_report, inspection, comparison, config],
     ids=lambda module: module.__name__,
 )
 def test_every_note_has_its_chinese(module: ModuleType, zh: Messages) -> None:
@@ -337,7 +344,7 @@ def test_counts_are_told_without_english_words(zh: Messages) -> None:
 
 def test_the_browser_translates_as_python_does(tmp_path: Path) -> None:
     zh = chinese()
-    told = [verdict_text.why(verdict) for verdict in verdicts()]
+    told = [report_model.why(verdict) for verdict in verdicts()]
     told += [each.replace("{", "").replace("}", " 7") for each in zh.sentences] + [
         "119 of 128 slots agree",
         f"{ALIKE.text}.",
@@ -377,7 +384,7 @@ _LEFT = """() => {
 def test_the_chinese_report_is_chinese_and_can_be_read(tmp_path: Path, size: tuple[int, int], dark: bool) -> None:
     file = tmp_path / "report.html"
     report = replace(demo_report(), notes=("Clusters are those of one in 8, chosen by hash.",), sites=(ALIKE,))
-    told = [verdict_text.relation_text(Relation(row.relation), row.of) if row.relation else "" for row in report.pages]
+    told = [report_model.relation_text(Relation(row.relation), row.of) if row.relation else "" for row in report.pages]
     report = replace(report, pages=tuple(replace(row, why=why) for row, why in zip(report.pages, told, strict=True)))
     file.write_text(render_report(report), "utf-8")
     with browsing(size, dark=dark, locale="zh-CN") as tab:

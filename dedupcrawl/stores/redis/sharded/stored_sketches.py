@@ -16,7 +16,7 @@ from dedupcrawl.detectors.lsh import ROUNDS, band_keys
 from dedupcrawl.detectors.minhash import HEADER, TAG, MinHash
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import KEY_BYTES, bucket_keys, key_person
-from dedupcrawl.text.kernel import hasher, is_compiled, loaded, normalizer
+from dedupcrawl.text.features import hasher, is_compiled, loaded, normalizer
 from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.text.shingles import seeded_constants
 

@@ -2,7 +2,7 @@
 // Shared by all pages. Texts of crawled pages are never parsed as markup: elements are created one by one, and texts
 // are added as text nodes.
 
-// The language of the page, and its messages: `messages.py` does the same where a page is made.
+// The language of the page, and its messages: `html_bundle.py` does the same where a page is made.
 const language = (() => {
   const NAMES = { en: "English", "zh-CN": "中文" };
   const PLACEHOLDER = /\{(\w+)\}/;

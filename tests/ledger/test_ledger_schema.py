@@ -9,7 +9,7 @@ from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import Status, Verdict, cluster_of, unchecked
 from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.ledger.entry import (
+from dedupcrawl.ledger.ledger_schema import (
     MAX_COMPARED,
     MAX_NEAR_MISSES,
     MAX_OPINIONS_BYTES,

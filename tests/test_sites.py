@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tldextract import TLDExtract
 
+from dedupcrawl import sites as module
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.site_counts import (
+from dedupcrawl.sites import (
     CROWD,
     MAX_REPORTED,
     MAX_SOURCES,
@@ -21,6 +25,9 @@ from dedupcrawl.site_counts import (
     NoticeKind,
     SiteCounts,
     SiteNotice,
+    host_of,
+    registrable_domain,
+    site_of,
 )
 
 SITE = "https://www.shop.example/"
@@ -286,3 +293,102 @@ def test_a_notice_survives_json(kind: NoticeKind) -> None:
     )
     assert SiteNotice.from_dict(json.loads(json.dumps(asdict(notice)))) == notice
     assert notice.message == f"{notice.text}; for example https://a.example/1 and https://a.example/2. {notice.advice}"
+
+
+# -- sites --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://a.example.com/b?c=//d.e/f", "example.com"),
+        ("http://example.com", "example.com"),
+        ("https://WWW.Example.COM:443/", "example.com"),
+        ("https://shop.example.co.uk/", "example.co.uk"),
+        ("https://news.example.com.cn/a", "example.com.cn"),
+        ("https://user:pass@m.example.com/", "example.com"),
+        ("https://one.blogspot.com/", "one.blogspot.com"),
+        ("https://two.github.io/a", "two.github.io"),
+        ("http://127.0.0.1:8000/a", "127.0.0.1:8000"),
+        ("http://127.0.0.1:8001/a", "127.0.0.1:8001"),
+        ("http://[::1]:8000/a", "[::1]:8000"),
+        ("http://localhost/a", "localhost"),
+        ("http://localhost:8080/a", "localhost:8080"),
+        ("https://a.b.example/", "b.example"),
+        ("https://例子.中国/a", "例子.中国"),
+        ("https://a.example.com?x", "example.com"),
+        ("https://a.example.com#x", "example.com"),
+        ("https://example.com./a", "example.com"),
+        ("mailto:a@example.com", ""),
+        ("//example.com/a", ""),
+        ("a", ""),
+        ("", ""),
+    ],
+)
+def test_the_site_of_a_url(url: str, site: str) -> None:
+    assert site_of(url) == site
+
+
+@given(st.text())
+def test_any_text_has_a_site(url: str) -> None:
+    assert isinstance(site_of(url), str)
+    assert isinstance(site_of(f"https://{url}"), str)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://User:secret@News.Example:8080/a?b#c", "news.example:8080"),
+        ("http://news.example?to=http://other.example/", "news.example"),
+        ("http://news.example#top", "news.example"),
+        ("http://[::1]:80/", "[::1]:80"),
+        ("http://[bad/", "[bad"),
+        ("a.html", ""),
+        ("", ""),
+    ],
+)
+def test_the_host_of_a_url(url: str, host: str) -> None:
+    assert host_of(url) == host
+
+
+REFERENCE = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True, cache_dir=None)
+LABELS = ["a", "www", "com", "ck", "!www", "*", "", "é", "xn--p1ai", "xn--x", "[a]", "127", "0", " ", "GitHub", "io"]
+rules = sorted(module._load().rules)
+hosts = st.builds(
+    lambda labels, dot, rule, end: dot.join([*labels, rule]) + end,
+    st.lists(st.sampled_from(LABELS), max_size=4),
+    st.sampled_from([".", "\u3002"]),
+    st.sampled_from(rules) | st.sampled_from(LABELS) | st.sampled_from(rules).map(str.upper),
+    st.sampled_from(["", ".", "\uff61"]),
+)
+
+
+def expected(host: str) -> str:
+    found = REFERENCE.extract_str(host)
+    return f"{found.domain}.{found.suffix}" if found.domain and found.suffix else ""
+
+
+def test_every_rule() -> None:
+    for rule in rules:
+        for host in (rule, f"a.{rule}", f"b.a.{rule}", f"a.{rule.lstrip('*.!')}", f"b.a.{rule.lstrip('*.!')}"):
+            assert registrable_domain(host) == expected(host)
+
+
+@given(hosts | st.text(st.sampled_from("abc.-[]* \u3002é")))
+@example("[::1]")
+@example("[1.2.3]com.a.uk")
+@example("127.0.0.1")
+@example("A.XN--P1AI")
+@example("xn--a.xn--99999999999")
+def test_any_host(host: str) -> None:
+    name = host.partition(":")[0]
+    assert registrable_domain(name) == expected(name)
+
+
+@pytest.mark.parametrize("module", ["dedupcrawl.sites", "dedupcrawl.cli", "dedupcrawl.batch.runner"])
+def test_requests_is_not_imported(module: str) -> None:
+    check = "from dedupcrawl.sites import site_of; assert site_of('http://a.b.co.uk/') == 'b.co.uk'"
+    loaded = "import sys; sys.exit(', '.join({'requests', 'tldextract', 'urllib3'} & {*sys.modules}) or None)"
+    command = [sys.executable, "-c", f"import {module}; {check}; {loaded}"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

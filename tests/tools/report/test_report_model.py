@@ -11,8 +11,8 @@ from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
+from dedupcrawl.tools.report.report_model import why
 from dedupcrawl.utils.formatting import similarity_text
-from dedupcrawl.verdict_text import why
 from tests.texts import ENGLISH, OTHER_ENGLISH
 
 OF = "https://a.example/1"
