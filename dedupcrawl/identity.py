@@ -53,6 +53,7 @@ from dedupcrawl.page.rules import word_set
 from dedupcrawl.page.structure import LAYOUT_BYTES, with_layout, without_layout
 from dedupcrawl.sentence_sketches import (
     MAX_TOKEN_BYTES,
+    POINTING_BEGINS,
     count_hashes,
     has_view_word,
     lines_of,
@@ -60,7 +61,15 @@ from dedupcrawl.sentence_sketches import (
     sign_hashes,
     without_view_lines,
 )
-from dedupcrawl.text.features import Features, compared_text, encode_normalized, is_compiled, loaded, with_ascii_digits
+from dedupcrawl.text.features import (
+    Features,
+    compared_text,
+    encode_normalized,
+    is_compiled,
+    loaded,
+    normalizer,
+    with_ascii_digits,
+)
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.text.shingles import CACHED_SEEDS, seeded_hash, split_mix
 from dedupcrawl.values import BACKWARDS, HAN_NUMERALS, MAX_SHORTS, other_text, page_values, short_facts, word_sets
@@ -142,10 +151,29 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
     sketcher = _sketcher(seed)
-    named = heading, title = (
-        _folded_name(page.heading, fold_chinese=fold_chinese),
-        _folded_name(page.title, fold_chinese=fold_chinese),
-    )
+    named = (_folded_name(page.heading, fold_chinese=fold_chinese), _folded_name(page.title, fold_chinese=fold_chinese))
+    sketch = None
+    if not isinstance(sketcher, ReferenceSketcher):
+        plain = normalizer(False)
+        folding = normalizer(True) if fold_chinese else plain
+        shown, texts = (page.heading, page.title), (page.text, page.rest)
+        sketch = sketcher.sketch(named, shown, texts, page.stated, page.beside, text, plain, folding, seed)
+    if sketch is None:
+        sketch = _sketch_in_steps(page, named, text, sketcher, seed, fold_chinese=fold_chinese)
+    return with_layout(page.layout, sketch, page.removed)
+
+
+def _sketch_in_steps(
+    page: Page,
+    named: tuple[str, str],
+    text: bytes,
+    sketcher: ReferenceSketcher | IdentitySketcher,
+    seed: int,
+    *,
+    fold_chinese: bool,
+) -> bytes:
+    """Return the sketch of a page, see :func:`sketch_identity`; ``named`` are the folded heading and title."""
+    heading, title = named
     names, state = sketcher.names(heading, title, text)
     is_about = bool(state & IS_ABOUT)
     body = _body(page, named, state, text) if state & (HEADING_STANDS | TITLE_STANDS) else None
@@ -168,14 +196,13 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     counts = sketcher.signature(said) if is_signed else b""
     if is_counted:
         counts += sketcher.sentences(said, is_brief and not is_about)
-    sketch = sketcher.pack(
+    return sketcher.pack(
         names,
         sketcher.values(text, with_ascii_digits(stated) if stated else stated),
         _NO_SHORTS if is_about else sketcher.shorts(stated, lines),
         (-1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"), counts),
         state & (ALL_NAMES | IS_LONG) | IS_BRIEF * is_brief,
     )
-    return with_layout(page.layout, sketch, page.removed)
 
 
 #: What is known about the names of a page. ``HEADING_STANDS`` and ``TITLE_STANDS``: a name stands in the text, and none
@@ -333,7 +360,7 @@ def _sketcher(seed: int) -> ReferenceSketcher | IdentitySketcher:
     if not is_compiled():
         return ReferenceSketcher(seed)
     forwards, backwards = word_sets()[:-BACKWARDS], word_sets()[-BACKWARDS:]
-    sets = (*forwards, tuple(each.encode() for each in VIEW_WORDS), *backwards)
+    sets = (*forwards, tuple(each.encode() for each in VIEW_WORDS), POINTING_BEGINS, *backwards)
     made: IdentitySketcher = loaded().IdentitySketcher(
         _keyed_bytes(seed), array("I", map(ord, _UNSPACED)), HAN_NUMERALS, sets
     )

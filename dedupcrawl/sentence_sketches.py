@@ -66,6 +66,14 @@ _POINTING = (
         r"|相关(?:阅读|新闻|链接|报道|文章|推荐)|(?:延伸|推荐)阅读) ?:)"
     ).encode()
 )
+#: With these its words begin.
+POINTING_BEGINS = tuple(
+    each.encode()
+    for each in (
+        *("also ", "read", "see", "learn", "find out", "more ", "related", "recommended for you"),
+        *("相关", "延伸阅读", "推荐阅读"),
+    )
+)
 _points_elsewhere = re.compile(_POINTING).match
 #: Whether a line among some may point to another page.
 _some_may_point_elsewhere = re.compile(rb"\0" + _POINTING).search

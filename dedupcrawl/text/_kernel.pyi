@@ -120,6 +120,21 @@ class IdentitySketcher:
         numerals: str,  # in Chinese
         words: tuple[Sequence[bytes], ...],  # the sets of words of :func:`dedupcrawl.identity.word_sets`
     ) -> IdentitySketcher: ...
+    def sketch(
+        self,
+        folded: tuple[str, str],  # heading and title, as names() takes them
+        shown: tuple[str, str],  # the same as the page shows them
+        texts: tuple[str, str],  # ``Page.text`` and ``Page.rest``
+        stated: str,
+        beside: str,
+        normalized: Buffer,  # the compared text, normalised in UTF-8
+        plain: Normalizer,
+        folding: Normalizer,  # that of the compared text, which may convert Chinese
+        seed: int,
+        /,
+    ) -> bytes | None:
+        """Return the sketch of a page; None for one with combining marks or lines of a view, which Python does."""
+
     def names(self, heading: str, title: str, text: Buffer, /) -> tuple[dict[int, int], int]:
         """Return the sample of a page's names with their flags, sorted, and what is known about them."""
 

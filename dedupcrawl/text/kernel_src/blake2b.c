@@ -83,7 +83,7 @@ compress(uint64_t *state, const uint8_t *block, uint64_t count, int is_last)
     }
 }
 
-/* Hash one byte or more to `scheme->size` bytes. */
+/* Hash data to `scheme->size` bytes. */
 void
 blake2b(const HashScheme *scheme, const void *data, Py_ssize_t size, uint8_t *digest)
 {
@@ -96,7 +96,7 @@ blake2b(const HashScheme *scheme, const void *data, Py_ssize_t size, uint8_t *di
     state[7] ^= load(scheme->person + 8);
     if (scheme->has_key) {
         memcpy(block, scheme->key, sizeof scheme->key);
-        compress(state, block, count += BLOCK_BYTES, 0);
+        compress(state, block, count += BLOCK_BYTES, size == 0);
         memset(block, 0, sizeof scheme->key);
     }
     while (size > BLOCK_BYTES) {
@@ -104,8 +104,10 @@ blake2b(const HashScheme *scheme, const void *data, Py_ssize_t size, uint8_t *di
         bytes += BLOCK_BYTES;
         size -= BLOCK_BYTES;
     }
-    memcpy(block, bytes, (size_t)size);
-    compress(state, block, count + (uint64_t)size, 1);
+    if (size > 0 || !scheme->has_key) {
+        memcpy(block, bytes, (size_t)size);
+        compress(state, block, count + (uint64_t)size, 1);
+    }
     for (int i = 0; i < scheme->size; i++) {
         digest[i] = (uint8_t)(state[i / 8] >> 8 * (i % 8));
     }

@@ -181,18 +181,17 @@ has_common_han(const uint8_t *text, Py_ssize_t size)
     return 0;
 }
 
-static void
-read_values(IdentityObject *self, const Py_buffer *text, const Py_buffer *beside, Lowest *inner, Lowest *outer,
-            uint32_t *facts)
+void
+read_values(const IdentityObject *self, Span text, Span beside, Lowest *inner, Lowest *outer, uint32_t *facts)
 {
     FoundValues in_text, in_other, none;
     Facts found = {.crc = CRC_START};
     in_text.count = in_other.count = none.count = 0;
-    find_values(self->words, &self->hash, text->buf, text->len, &in_text, &found);
-    if (has_common_han(text->buf, text->len)) {
-        add_han_numbers(&self->numerals, &self->hash, text->buf, text->len, &found);
+    find_values(self->words, &self->hash, text.bytes, text.size, &in_text, &found);
+    if (has_common_han(text.bytes, text.size)) {
+        add_han_numbers(&self->numerals, &self->hash, text.bytes, text.size, &found);
     }
-    find_values(self->words, &self->hash, beside->buf, beside->len, &in_other, NULL);
+    find_values(self->words, &self->hash, beside.bytes, beside.size, &in_other, NULL);
     sample_values(&in_text, &none, inner);
     sample_values(&in_other, &in_text, outer);
     *facts = end_of_crc(found.crc) >> 16;
@@ -207,7 +206,7 @@ identity_values(IdentityObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*y*", &text, &beside)) {
         return NULL;
     }
-    RUN(text.len, read_values(self, &text, &beside, &inner, &outer, &facts));
+    RUN(text.len, read_values(self, SPAN(text), SPAN(beside), &inner, &outer, &facts));
     PyBuffer_Release(&text);
     PyBuffer_Release(&beside);
     return Py_BuildValue("(NNI)", lowest_as_list(&inner), lowest_as_list(&outer), (unsigned int)facts);
@@ -226,23 +225,85 @@ next_code(const uint8_t *text, Py_ssize_t size, Py_ssize_t *at)
     return code;
 }
 
+enum { AT_ONCE = 8 }; /* bytes */
+
+/* The number of letters a to z at the beginning of a text. */
+static inline Py_ssize_t
+ascii_letters(const uint8_t *text, Py_ssize_t size)
+{
+    Py_ssize_t at = 0;
+#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    /* Without a branch for each letter: the ends of words cannot be predicted. */
+    const uint64_t ones = UINT64_C(0x0101010101010101), highest = 0x80 * ones;
+    for (; size - at >= AT_ONCE; at += AT_ONCE) {
+        uint64_t bytes;
+        memcpy(&bytes, text + at, AT_ONCE);
+        uint64_t low = bytes & ~highest, from_a = low + (0x80 - 'a') * ones, above_z = low + (0x80 - 'z' - 1) * ones;
+        uint64_t others = ~(from_a & ~above_z & ~bytes) & highest;
+        if (others) {
+            return at + __builtin_ctzll(others) / 8;
+        }
+    }
+#endif
+    while (at < size && text[at] >= 'a' && text[at] <= 'z') {
+        at++;
+    }
+    return at;
+}
+
+/* Of which kinds a word may be, by its first two bytes. */
+static inline int
+kinds_at(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
+{
+    return self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')];
+}
+
+int
+has_view_word(const IdentityObject *self, Span lines)
+{
+    const uint8_t *text = lines.bytes;
+    Py_ssize_t size = lines.size;
+    const uint8_t *kinds = self->passing;
+    for (Py_ssize_t at = 0; at < size;) {
+        if (size - at > AT_ONCE) {
+            int any = 0;
+            for (int i = 0; i < AT_ONCE; i++) {
+                any |= kinds[PAIR_HASH(text[at + i], text[at + i + 1])];
+            }
+            if (!(any & MAY_BE_VIEW)) {
+                at += AT_ONCE;
+                continue;
+            }
+        }
+        for (int i = 0; i < AT_ONCE && at < size; i++, at++) {
+            if (kinds_at(self, text, at, size) & MAY_BE_VIEW
+                && longest_from(&self->words[OF_VIEW], text, size, at, ANYWHERE) >= 0) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 /* Hash a line without its digits and marks; returns 0 for one that is no short fact. */
 static int
-hash_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size, uint32_t *hash)
+hash_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size, int may_be_of_view, uint32_t *hash)
 {
     uint8_t plain[5 * MAX_SHORT];
     Py_ssize_t length = 0;
     int has_digit = 0, is_apart = 0;
     Py_ssize_t at = 0;
     for (int characters = 0; at < size; characters++) {
-        if (characters == MAX_SHORT || word_from(&self->words[OF_VIEW], line, size, at, ANYWHERE) >= 0) {
+        Py_ssize_t start = at, letters = ascii_letters(line + at, size - at);
+        characters += letters ? (int)letters - 1 : 0;
+        if (characters >= MAX_SHORT) {
             return 0;
         }
-        Py_ssize_t start = at;
-        Py_UCS4 code = next_code(line, size, &at);
-        int is_digit = is_decimal(code);
+        Py_UCS4 code = letters ? line[at] : next_code(line, size, &at);
+        int is_digit = !letters && is_decimal(code);
+        at += letters;
         has_digit |= is_digit;
-        if (is_digit || !is_letter_or_digit(code)) {
+        if (is_digit || !(letters || is_letter_or_digit(code))) {
             is_apart = length > 0;
             continue;
         }
@@ -252,6 +313,9 @@ hash_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size, uint
         }
         memcpy(plain + length, line + start, (size_t)(at - start));
         length += at - start;
+    }
+    if (may_be_of_view && has_view_word(self, (Span){line, size})) {
+        return 0;
     }
     *hash = hash_bytes(&self->hash, plain, length);
     return length && !(has_digit && is_stamp(&self->words[CHANGED], plain, 0, length));
@@ -263,14 +327,15 @@ typedef struct {
 } Shorts;
 
 static int
-add_lines(const IdentityObject *self, const Py_buffer *text, int is_beside, Shorts *found)
+add_lines(const IdentityObject *self, Span text, int is_beside, Shorts *found)
 {
-    const uint8_t *line = text->buf, *end = line + text->len;
+    const uint8_t *line = text.bytes, *end = line + text.size;
+    int may_be_of_view = has_view_word(self, text);
     while (line < end) {
         const uint8_t *stop = memchr(line, 0, (size_t)(end - line));
         uint32_t hash;
         stop = stop == NULL ? end : stop;
-        if (hash_line(self, line, stop - line, &hash)) {
+        if (hash_line(self, line, stop - line, may_be_of_view, &hash)) {
             if (found->count == found->capacity) {
                 Py_ssize_t wanted = 2 * found->capacity + 64;
                 uint64_t *items = realloc(found->items, (size_t)wanted * sizeof *items);
@@ -294,9 +359,8 @@ compare_items(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-static Outcome
-read_shorts(const IdentityObject *self, const Py_buffer *beside, const Py_buffer *lines, Lowest *sample,
-            Py_ssize_t *count, uint64_t *sum)
+Outcome
+read_shorts(const IdentityObject *self, Span beside, Span lines, Lowest *sample, Py_ssize_t *count, uint64_t *sum)
 {
     Shorts found = {NULL, 0, 0};
     sample->count = 0;
@@ -330,7 +394,7 @@ identity_shorts(IdentityObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*y*", &beside, &lines)) {
         return NULL;
     }
-    RUN(beside.len + lines.len, outcome = read_shorts(self, &beside, &lines, &sample, &count, &sum));
+    RUN(beside.len + lines.len, outcome = read_shorts(self, SPAN(beside), SPAN(lines), &sample, &count, &sum));
     PyBuffer_Release(&beside);
     PyBuffer_Release(&lines);
     if (outcome != DONE) {
@@ -348,32 +412,6 @@ character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
     uint8_t lead = at < size ? text[at] : 0;
     int wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 && lead != 0xE2 ? 3 : 0;
     return at + wanted <= size ? wanted : 0;
-}
-
-enum { AT_ONCE = 8 }; /* bytes */
-
-/* The number of letters a to z at the beginning of a text. */
-static inline Py_ssize_t
-ascii_letters(const uint8_t *text, Py_ssize_t size)
-{
-    Py_ssize_t at = 0;
-#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    /* Without a branch for each letter: the ends of words cannot be predicted. */
-    const uint64_t ones = UINT64_C(0x0101010101010101), highest = 0x80 * ones;
-    for (; size - at >= AT_ONCE; at += AT_ONCE) {
-        uint64_t bytes;
-        memcpy(&bytes, text + at, AT_ONCE);
-        uint64_t low = bytes & ~highest, from_a = low + (0x80 - 'a') * ones, above_z = low + (0x80 - 'z' - 1) * ones;
-        uint64_t others = ~(from_a & ~above_z & ~bytes) & highest;
-        if (others) {
-            return at + __builtin_ctzll(others) / 8;
-        }
-    }
-#endif
-    while (at < size && text[at] >= 'a' && text[at] <= 'z') {
-        at++;
-    }
-    return at;
 }
 
 /* Letters, and the digits after them. */
@@ -398,13 +436,6 @@ static int
 is_mark(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
     return at + 2 < size && text[at] == 0xE2 && text[at + 1] >= 0x96 && text[at + 1] <= 0x9F;
-}
-
-/* Of which kinds a word may be, by its first two bytes. */
-static inline int
-kinds_at(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
-{
-    return self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')];
 }
 
 /* Whether a word belongs to a stamp or a view. */
@@ -533,24 +564,24 @@ count_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size
 
 /* Count the values of lines; "spaced" is room for a copy in which spaces are between them. */
 static void
-count_values(const IdentityObject *self, const Py_buffer *lines, uint8_t *spaced, uint8_t *counts)
+count_values(const IdentityObject *self, Span lines, uint8_t *spaced, uint8_t *counts)
 {
     FoundValues values;
     values.count = 0;
-    memcpy(spaced, lines->buf, (size_t)lines->len);
-    for (Py_ssize_t at = 0; at < lines->len; at++) {
-        spaced[at] = spaced[at] ? spaced[at] : ' ';
+    for (Py_ssize_t at = 0; at < lines.size; at++) {
+        spaced[at] = lines.bytes[at] ? lines.bytes[at] : ' ';
     }
-    find_values(self->words, &self->hash, spaced, lines->len, &values, NULL);
+    find_values(self->words, &self->hash, spaced, lines.size, &values, NULL);
     for (int i = 0; i < values.count; i++) {
         count_hash(counts, values.hashes[i]);
     }
 }
 
-static void
-read_sentences(const IdentityObject *self, const Py_buffer *lines, uint8_t *spaced, uint8_t *counts)
+/* Count the sentences of lines, and unless "spaced" is NULL their values. It may be the lines, which then change. */
+void
+read_sentences(const IdentityObject *self, Span lines, uint8_t *spaced, uint8_t *counts)
 {
-    count_sentences(self, lines->buf, lines->len, counts);
+    count_sentences(self, lines.bytes, lines.size, counts);
     if (spaced != NULL) {
         count_values(self, lines, spaced, counts + COUNTS_BYTES);
     }
@@ -569,7 +600,7 @@ identity_sentences(IdentityObject *self, PyObject *args)
         PyBuffer_Release(&lines);
         return PyErr_NoMemory();
     }
-    RUN(lines.len, read_sentences(self, &lines, spaced, counts));
+    RUN(lines.len, read_sentences(self, SPAN(lines), spaced, counts));
     PyMem_Free(spaced);
     PyBuffer_Release(&lines);
     return PyBytes_FromStringAndSize((const char *)counts, with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES);
@@ -653,40 +684,20 @@ sign_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Sign
     sign_part(self, text + begin, size - begin, signature);
 }
 
-static void
-sign_lines(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Signature *signature)
+void
+sign_lines(const IdentityObject *self, Span lines, uint8_t *bytes)
 {
-    for (const uint8_t *stop = text + size; text <= stop;) {
+    Signature signature = {0, 0};
+    const uint8_t *text = lines.bytes, *stop = text + lines.size;
+    while (text <= stop) {
         const uint8_t *end = text < stop ? memchr(text, 0, (size_t)(stop - text)) : NULL;
         end = end == NULL ? stop : end;
-        sign_line(self, text, end - text, signature);
+        sign_line(self, text, end - text, &signature);
         text = end + 1;
     }
-}
-
-static int
-has_view_word(const IdentityObject *self, const uint8_t *text, Py_ssize_t size)
-{
-    const uint8_t *kinds = self->passing;
-    for (Py_ssize_t at = 0; at < size;) {
-        if (size - at > AT_ONCE) {
-            int any = 0;
-            for (int i = 0; i < AT_ONCE; i++) {
-                any |= kinds[PAIR_HASH(text[at + i], text[at + i + 1])];
-            }
-            if (!(any & MAY_BE_VIEW)) {
-                at += AT_ONCE;
-                continue;
-            }
-        }
-        for (int i = 0; i < AT_ONCE && at < size; i++, at++) {
-            if (kinds_at(self, text, at, size) & MAY_BE_VIEW
-                && longest_from(&self->words[OF_VIEW], text, size, at, ANYWHERE) >= 0) {
-                return 1;
-            }
-        }
-    }
-    return 0;
+    bytes[0] = (uint8_t)(signature.count & 7);
+    bytes[1] = (uint8_t)(signature.sum >> 24);
+    bytes[2] = (uint8_t)(signature.sum >> 16);
 }
 
 static PyObject *
@@ -697,7 +708,7 @@ identity_has_view_word(IdentityObject *self, PyObject *lines)
     if (PyObject_GetBuffer(lines, &view, PyBUF_SIMPLE) < 0) {
         return NULL;
     }
-    RUN(view.len, found = has_view_word(self, view.buf, view.len));
+    RUN(view.len, found = has_view_word(self, SPAN(view)));
     PyBuffer_Release(&view);
     return PyBool_FromLong(found);
 }
@@ -706,15 +717,13 @@ static PyObject *
 identity_signature(IdentityObject *self, PyObject *lines)
 {
     Py_buffer view;
-    Signature signature = {0, 0};
+    uint8_t bytes[SIGNATURE_BYTES];
     if (PyObject_GetBuffer(lines, &view, PyBUF_SIMPLE) < 0) {
         return NULL;
     }
-    RUN(view.len, sign_lines(self, view.buf, view.len, &signature));
+    RUN(view.len, sign_lines(self, SPAN(view), bytes));
     PyBuffer_Release(&view);
-    uint32_t sum = signature.sum >> 16;
-    const char bytes[SIGNATURE_BYTES] = {(char)(signature.count & 7), (char)(sum >> 8), (char)sum};
-    return PyBytes_FromStringAndSize(bytes, SIGNATURE_BYTES);
+    return PyBytes_FromStringAndSize((const char *)bytes, SIGNATURE_BYTES);
 }
 
 static PyMethodDef identity_methods[] = {
@@ -725,6 +734,7 @@ static PyMethodDef identity_methods[] = {
     {"signature", (PyCFunction)identity_signature, METH_O, NULL},
     {"has_view_word", (PyCFunction)identity_has_view_word, METH_O, NULL},
     {"pack", (PyCFunction)identity_pack, METH_VARARGS, NULL},
+    {"sketch", (PyCFunction)identity_sketch, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -15,10 +15,15 @@ enum {
     MAX_SEARCHED = 4096,
     MAX_TOKEN_BYTES = 32, /* also characters */
     MAX_SHORT = 40,
+    MAX_NAME_CHARS = 1000,
+    MAX_COUNTED = 6000,
+    MAX_BRIEF = 2000,
+    MAX_SIGNED = 2000,
     MAX_SHORTS = 254,
     MIN_TELLING_LENGTH = 4,
     LONG_HEADING = 4,
     HASH_BITS = 14,
+    BODY_BYTES = 2,
     VALUE_BITS = 15,
     BUCKETS = 16,
     SUMS_BYTES = 4,
@@ -31,7 +36,6 @@ enum {
     SIGNED = 3, /* in place of a number of counts */
     MAX_SENTENCE_BYTES = 1024,
     UNSPACED_RANGES = 16,
-    SEARCHED_AT_ONCE = 32,
     PAIRS = 1024,
     FEW_CHARACTERS = 200, /* of names that need no memory from the heap */
 };
@@ -67,6 +71,50 @@ typedef struct {
     int count;
 } Lowest;
 
+typedef struct {
+    const uint8_t *bytes; /* in UTF-8 */
+    Py_ssize_t size;
+    uint32_t key; /* class and hash */
+    uint8_t name; /* HEADING or TITLE */
+    uint8_t is_unspaced;
+} Token;
+
+typedef struct {
+    Token *tokens;
+    Py_ssize_t count;
+    uint8_t *end; /* of the bytes of all tokens */
+} Tokens;
+
+/* The names of a page. */
+typedef struct {
+    Token few[FEW_CHARACTERS + FEW_CHARACTERS * 8 / sizeof(Token)];
+    Tokens tokens;
+    Names names;
+    int state; /* what is known about them */
+} FoundNames;
+
+typedef struct {
+    uint8_t bytes[256];
+    uint32_t at; /* bits that are written */
+} Bits;
+
+typedef struct {
+    const uint8_t *bytes;
+    Py_ssize_t size;
+} Span;
+
+#define SPAN(buffer) ((Span){(buffer).buf, (buffer).len})
+
+/* A sketch before it is packed. */
+typedef struct {
+    Names names;
+    Lowest inner, outer, shorts;
+    unsigned int facts, count, hash;
+    int body, state;
+    const uint8_t *counts; /* of sentences and values */
+    Py_ssize_t counts_size;
+} Parts;
+
 static inline int
 is_decimal(Py_UCS4 code)
 {
@@ -79,7 +127,27 @@ is_letter_or_digit(Py_UCS4 code)
     return code < 0x80 ? Py_ISALNUM(code) : Py_UNICODE_ISALNUM(code);
 }
 
+/* names.c */
+int read_names(const IdentityObject *self, PyObject *heading, PyObject *title, const uint8_t *text, Py_ssize_t size,
+               FoundNames *found);
+void free_names(FoundNames *found);
+uint32_t names_within(const FoundNames *found, const uint8_t *text, Py_ssize_t size);
+int is_about(const Names *names);
+int is_long_heading(const Tokens *found, Py_ssize_t count);
 PyObject *identity_names(IdentityObject *self, PyObject *args);
+
+/* identity.c */
+void read_values(const IdentityObject *self, Span text, Span beside, Lowest *inner, Lowest *outer, uint32_t *facts);
+Outcome read_shorts(const IdentityObject *self, Span beside, Span lines, Lowest *sample, Py_ssize_t *count, uint64_t *sum);
+void read_sentences(const IdentityObject *self, Span lines, uint8_t *spaced, uint8_t *counts);
+void sign_lines(const IdentityObject *self, Span lines, uint8_t *bytes);
+int has_view_word(const IdentityObject *self, Span lines);
+
+/* page_identity.c */
+PyObject *identity_sketch(IdentityObject *self, PyObject *args);
+
+/* packing.c */
+void pack_parts(Parts *parts, Bits *bits);
 PyObject *identity_pack(IdentityObject *self, PyObject *args);
 
 #endif

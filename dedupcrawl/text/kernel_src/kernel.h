@@ -11,7 +11,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-#define KERNEL_VERSION 6 /* raised with every change of what Python calls; features.py requires it */
+#define KERNEL_VERSION 7 /* raised with every change of what Python calls; features.py requires it */
 
 /* A packed point: 21 bits of code point, above them 2 bits of role. See normalize.py. */
 #define CODE_POINTS 0x110000u
@@ -125,6 +125,29 @@ light_mix(uint64_t hash)
     return last_step_of_light_mix(light_mix_without_last_step(hash));
 }
 
+/* Write a code point in UTF-8; returns the end of it. */
+static inline uint8_t *
+put_utf8(uint8_t *out, uint32_t code)
+{
+    if (code < 0x80) {
+        *out++ = (uint8_t)code;
+        return out;
+    }
+    if (code < 0x800) {
+        *out++ = (uint8_t)(0xC0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            *out++ = (uint8_t)(0xE0 | code >> 12);
+        } else {
+            *out++ = (uint8_t)(0xF0 | code >> 18);
+            *out++ = (uint8_t)(0x80 | (code >> 12 & 0x3F));
+        }
+        *out++ = (uint8_t)(0x80 | (code >> 6 & 0x3F));
+    }
+    *out++ = (uint8_t)(0x80 | (code & 0x3F));
+    return out;
+}
+
 /* normalize.c */
 Outcome pack_text(const NormalizationTable *table, PyObject *text, PackedText *result);
 Outcome copy_points(const NormalizationTable *table, const uint32_t *points, Py_ssize_t count, PackedText *result);
@@ -132,6 +155,19 @@ Py_ssize_t utf8_size(const PackedText *text);
 void write_utf8(const PackedText *text, char *out);
 Py_ssize_t utf8_length(PyObject *text); /* bytes of a string in UTF-8, with "?" for each lone surrogate */
 Outcome is_one_word_repeated(const PackedText *text, int *result);
+
+
+/* Normalised text in UTF-8 that is written piece by piece. All zeros is an empty one; the caller frees the bytes. */
+typedef struct {
+    uint8_t *bytes;
+    Py_ssize_t size, capacity;
+    int has_begun; /* whether the last byte is no space; at the beginning it counts as one */
+} EncodedText;
+
+Outcome add_normalized(const NormalizationTable *table, PyObject *text, Py_ssize_t start, Py_ssize_t stop,
+                       uint32_t line_break, EncodedText *result);
+Outcome add_separator(uint8_t separator, EncodedText *result);
+void end_normalized(EncodedText *result);
 
 /* blake2b.c */
 void blake2b(const HashScheme *scheme, const void *data, Py_ssize_t size, uint8_t *digest);
@@ -161,7 +197,7 @@ typedef enum { ANYWHERE, AT_WORDS, AT_LETTERS, AT_ASCII } WordEnd;
 
 /* The sets of words, in the order of identity.py. */
 typedef enum {
-    COUNTED, COUNTED_OPEN, PASSING, MONTHS, UNITS, UNITS_OPEN, CHANGED, PUBLISHED, OF_VIEW, VIEW_WORDS,
+    COUNTED, COUNTED_OPEN, PASSING, MONTHS, UNITS, UNITS_OPEN, CHANGED, PUBLISHED, OF_VIEW, VIEW_WORDS, POINTING,
     COUNTING, SINCE, MONTHS_BEFORE, CURRENCIES, WORD_SETS
 } WordKind;
 #define FIRST_BACKWARDS COUNTING /* this set and those after it are looked for backwards */

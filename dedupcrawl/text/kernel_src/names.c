@@ -1,20 +1,6 @@
 /* The names of a page: tokens of its heading and title, and where they stand. */
 #include "identity.h"
 
-typedef struct {
-    const uint8_t *bytes; /* in UTF-8 */
-    Py_ssize_t size;
-    uint32_t key; /* class and hash */
-    uint8_t name; /* HEADING or TITLE */
-    uint8_t is_unspaced;
-} Token;
-
-typedef struct {
-    Token *tokens;
-    Py_ssize_t count;
-    uint8_t *end; /* of the bytes of all tokens */
-} Tokens;
-
 static int
 is_unspaced(const IdentityObject *self, Py_UCS4 code)
 {
@@ -27,28 +13,6 @@ is_unspaced(const IdentityObject *self, Py_UCS4 code)
         }
     }
     return 0;
-}
-
-static uint8_t *
-put_utf8(uint8_t *out, Py_UCS4 code)
-{
-    if (code < 0x80) {
-        *out++ = (uint8_t)code;
-        return out;
-    }
-    if (code < 0x800) {
-        *out++ = (uint8_t)(0xC0 | code >> 6);
-    } else {
-        if (code < 0x10000) {
-            *out++ = (uint8_t)(0xE0 | code >> 12);
-        } else {
-            *out++ = (uint8_t)(0xF0 | code >> 18);
-            *out++ = (uint8_t)(0x80 | (code >> 12 & 0x3F));
-        }
-        *out++ = (uint8_t)(0x80 | (code >> 6 & 0x3F));
-    }
-    *out++ = (uint8_t)(0x80 | (code & 0x3F));
-    return out;
 }
 
 /* Add the token of some characters, unless it names a view of a page. */
@@ -107,7 +71,7 @@ add_tokens(const IdentityObject *self, Tokens *found, PyObject *text, int name)
 }
 
 /* Whether a heading names one page: enough different telling tokens, of which a pair of characters counts a third. */
-static int
+int
 is_long_heading(const Tokens *found, Py_ssize_t count)
 {
     const Token *known[3 * LONG_HEADING];
@@ -165,42 +129,39 @@ stands_at(const Token *token, const uint8_t *text, Py_ssize_t size, Py_ssize_t a
            && (token->is_unspaced || end == size || !is_letter_byte(text[end]));
 }
 
-enum { STRIDE = 4 }; /* places that are passed over at a time */
+enum { BLOCK = 64 }; /* places that are examined at a time; compilers use vector instructions */
 
-static inline uint32_t
-begins_any(const uint32_t *begins, const uint8_t *text)
+/* Whether a token may begin at one of the places of a block: three of its bytes stand there. */
+static inline int
+may_begin(const Token *token, const uint8_t *block)
 {
-    return begins[PAIR_HASH(text[0], text[1])] | begins[PAIR_HASH(text[1], text[2])]
-           | begins[PAIR_HASH(text[2], text[3])] | begins[PAIR_HASH(text[3], text[4])];
+    Py_ssize_t last = token->size - 1;
+    const uint8_t *seconds = block + (last > 0), *lasts = block + last;
+    uint8_t first = token->bytes[0], second = token->bytes[last > 0], end = token->bytes[last], found = 0;
+    for (int i = 0; i < BLOCK; i++) {
+        found |= (uint8_t)((block[i] == first) & (seconds[i] == second) & (lasts[i] == end));
+    }
+    return found;
 }
 
-/* Look for up to SEARCHED_AT_ONCE tokens in a text; returns a bit for each that stands there. */
-static uint32_t
-search_tokens(const Token *const *tokens, int count, const uint8_t *text, Py_ssize_t size)
+/* Whether a token stands in a text. */
+static int
+stands(const Token *token, const uint8_t *text, Py_ssize_t size)
 {
-    /* By a hash of two bytes the tokens that may begin with them. Most places have none. */
-    uint32_t begins[PAIRS] = {0}, found = 0, all = count == 32 ? UINT32_MAX : (UINT32_C(1) << count) - 1;
-    for (int i = 0; i < count; i++) {
-        int is_short = tokens[i]->size == 1; /* then any byte may follow */
-        for (int next = is_short ? 0 : tokens[i]->bytes[1]; next <= (is_short ? 255 : tokens[i]->bytes[1]); next++) {
-            begins[PAIR_HASH(tokens[i]->bytes[0], next)] |= UINT32_C(1) << i;
-        }
-    }
-    for (Py_ssize_t at = 0; at < size && found != all;) {
-        if (size - at > STRIDE && !begins_any(begins, text + at)) {
-            at += STRIDE;
+    Py_ssize_t end = size - token->size + 1; /* of the places where it can begin */
+    for (Py_ssize_t at = 0; at < end;) {
+        Py_ssize_t stop = end - at < BLOCK ? end : at + BLOCK;
+        if (stop == at + BLOCK && !may_begin(token, text + at)) {
+            at = stop;
             continue;
         }
-        for (int k = 0; k < STRIDE && at < size; k++, at++) {
-            uint32_t maybe = begins[PAIR_HASH(text[at], at + 1 < size ? text[at + 1] : ' ')] & ~found;
-            for (int i = 0; maybe; i++, maybe >>= 1) {
-                if (maybe & 1 && stands_at(tokens[i], text, size, at)) {
-                    found |= UINT32_C(1) << i;
-                }
+        for (; at < stop; at++) {
+            if (text[at] == token->bytes[0] && stands_at(token, text, size, at)) {
+                return 1;
             }
         }
     }
-    return found;
+    return 0;
 }
 
 static int
@@ -214,37 +175,31 @@ index_of(const Names *names, uint32_t key)
     return -1;
 }
 
-/* Set the flags of the names that stand in a text. Fillers are not looked for. */
+static int
+are_same(const Token *one, const Token *other)
+{
+    return one != NULL && one->size == other->size && memcmp(one->bytes, other->bytes, (size_t)one->size) == 0;
+}
+
+/* Set the flags of the names that stand at the beginning of a text. Fillers are not looked for. */
 static void
 place_names(const Tokens *found, Names *names, const uint8_t *text, Py_ssize_t size)
 {
-    Py_ssize_t next = 0;
-    while (next < found->count) {
-        const Token *tokens[SEARCHED_AT_ONCE];
-        int count = 0;
-        for (; next < found->count && count < SEARCHED_AT_ONCE; next++) {
-            const Token *token = &found->tokens[next];
-            int at = token->key < FILLER ? index_of(names, token->key) : -1;
-            int is_known = at < 0 || (names->flags[at] & BODY) != 0;
-            for (int i = 0; i < count && !is_known; i++) {
-                is_known = tokens[i]->size == token->size
-                           && memcmp(tokens[i]->bytes, token->bytes, (size_t)token->size) == 0;
-            }
-            if (!is_known) {
-                tokens[count++] = token;
-            }
+    const Token *searched[MAX_NAMES] = {NULL}; /* by name the last one: heading and title share most tokens */
+    size = size < MAX_SEARCHED ? size : MAX_SEARCHED;
+    for (Py_ssize_t i = 0; i < found->count; i++) {
+        const Token *token = &found->tokens[i];
+        int at = token->key < FILLER ? index_of(names, token->key) : -1;
+        if (at < 0 || names->flags[at] & BODY || are_same(searched[at], token)) {
+            continue;
         }
-        uint32_t standing = count ? search_tokens(tokens, count, text, size) : 0;
-        for (int i = 0; i < count; i++) {
-            if (standing >> i & 1) {
-                names->flags[index_of(names, tokens[i]->key)] |= BODY;
-            }
-        }
+        searched[at] = token;
+        names->flags[at] |= stands(token, text, size) ? BODY : 0;
     }
 }
 
 /* Whether the text is about the heading, or without one the title; see is_about_its_name() in identity.py. */
-static int
+int
 is_about(const Names *names)
 {
     int has_heading = 0, telling = 0, said = 0;
@@ -288,39 +243,73 @@ names_as_dict(const Names *names)
     return result;
 }
 
+/* Find the names of a page in its text. The caller ends with free_names(). Returns 0 without memory. */
+int
+read_names(const IdentityObject *self, PyObject *heading, PyObject *title, const uint8_t *text, Py_ssize_t size,
+           FoundNames *found)
+{
+    /* No character belongs to more than two tokens. */
+    size_t characters = (size_t)(PyUnicode_GET_LENGTH(heading) + PyUnicode_GET_LENGTH(title));
+    Tokens *tokens = &found->tokens;
+    *tokens = (Tokens){.tokens = found->few};
+    if (characters >= FEW_CHARACTERS) {
+        tokens->tokens = malloc((characters + 1) * (sizeof(Token) + 8));
+    }
+    if (tokens->tokens == NULL) {
+        return 0;
+    }
+    tokens->end = (uint8_t *)(tokens->tokens + characters + 1);
+    add_tokens(self, tokens, heading, HEADING);
+    Py_ssize_t of_heading = tokens->count;
+    add_tokens(self, tokens, title, TITLE);
+    Names *names = &found->names;
+    sample_names(tokens, names);
+    int is_whole = names->count <= MAX_NAMES;
+    names->count = is_whole ? names->count : MAX_NAMES;
+    place_names(tokens, names, text, size);
+    found->state = state_of(names, is_whole, is_long_heading(tokens, of_heading), of_heading > 0);
+    return 1;
+}
+
+void
+free_names(FoundNames *found)
+{
+    if (found->tokens.tokens != found->few) {
+        free(found->tokens.tokens);
+    }
+}
+
+/* Return which of the names stand in another text of the page, a bit for each. */
+uint32_t
+names_within(const FoundNames *found, const uint8_t *text, Py_ssize_t size)
+{
+    Names names = found->names;
+    uint32_t within = 0;
+    for (int i = 0; i < names.count; i++) {
+        names.flags[i] = 0;
+    }
+    place_names(&found->tokens, &names, text, size);
+    for (int i = 0; i < names.count; i++) {
+        within |= (uint32_t)(names.flags[i] != 0) << i;
+    }
+    return within;
+}
+
 PyObject *
 identity_names(IdentityObject *self, PyObject *args)
 {
     PyObject *heading, *title;
     Py_buffer text;
+    FoundNames found;
     if (!PyArg_ParseTuple(args, "UUy*", &heading, &title, &text)) {
         return NULL;
     }
-    /* No character belongs to more than two tokens. */
-    size_t characters = (size_t)(PyUnicode_GET_LENGTH(heading) + PyUnicode_GET_LENGTH(title));
-    Token few[FEW_CHARACTERS + FEW_CHARACTERS * 8 / sizeof(Token)];
-    Tokens found = {.tokens = few};
-    if (characters >= FEW_CHARACTERS) {
-        found.tokens = malloc((characters + 1) * (sizeof(Token) + 8));
-    }
-    if (found.tokens == NULL) {
-        PyBuffer_Release(&text);
+    int done = read_names(self, heading, title, text.buf, text.len, &found);
+    PyBuffer_Release(&text);
+    if (!done) {
         return PyErr_NoMemory();
     }
-    found.end = (uint8_t *)(found.tokens + characters + 1);
-    add_tokens(self, &found, heading, HEADING);
-    Py_ssize_t of_heading = found.count;
-    add_tokens(self, &found, title, TITLE);
-    Names names;
-    sample_names(&found, &names);
-    int is_whole = names.count <= MAX_NAMES;
-    names.count = is_whole ? names.count : MAX_NAMES;
-    place_names(&found, &names, text.buf, text.len < MAX_SEARCHED ? text.len : MAX_SEARCHED);
-    int state = state_of(&names, is_whole, is_long_heading(&found, of_heading), of_heading > 0);
-    if (found.tokens != few) {
-        free(found.tokens);
-    }
-    PyBuffer_Release(&text);
-    PyObject *result = names_as_dict(&names);
-    return result == NULL ? NULL : Py_BuildValue("(Ni)", result, state);
+    free_names(&found);
+    PyObject *result = names_as_dict(&found.names);
+    return result == NULL ? NULL : Py_BuildValue("(Ni)", result, found.state);
 }

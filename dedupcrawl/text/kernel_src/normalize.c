@@ -176,25 +176,129 @@ write_utf8(const PackedText *text, char *out)
         }
         return;
     }
+    uint8_t *end = (uint8_t *)out;
     for (Py_ssize_t i = 0; i < text->length; i++) {
-        uint32_t code = points[i] & CODE_MASK;
-        if (code < 0x80) {
-            *out++ = (char)code;
-            continue;
-        }
-        if (code < 0x800) {
-            *out++ = (char)(0xC0 | code >> 6);
-        } else {
-            if (code < 0x10000) {
-                *out++ = (char)(0xE0 | code >> 12);
-            } else {
-                *out++ = (char)(0xF0 | code >> 18);
-                *out++ = (char)(0x80 | (code >> 12 & 0x3F));
-            }
-            *out++ = (char)(0x80 | (code >> 6 & 0x3F));
-        }
-        *out++ = (char)(0x80 | (code & 0x3F));
+        end = put_utf8(end, points[i] & CODE_MASK);
     }
+}
+
+/* Make room for so many code points in UTF-8. */
+static int
+reserve_bytes(EncodedText *text, Py_ssize_t points)
+{
+    if (points > (PY_SSIZE_T_MAX / 2 - text->size) / 4) {
+        return 0;
+    }
+    Py_ssize_t needed = text->size + 4 * points;
+    if (needed <= text->capacity) {
+        return 1;
+    }
+    Py_ssize_t wanted = needed + text->capacity / 2;
+    uint8_t *bytes = realloc(text->bytes, (size_t)wanted);
+    if (bytes == NULL) {
+        return 0;
+    }
+    text->bytes = bytes;
+    text->capacity = wanted;
+    return 1;
+}
+
+/* Convert the Chinese of a code point. */
+static inline uint32_t
+fold_code(const NormalizationTable *table, uint32_t code)
+{
+    uint32_t last = (uint32_t)table->folding_count - 1;
+    return table->folding_count ? code ^ (table->folding[code < last ? code : last] & CODE_MASK) : code;
+}
+
+/* Write a normalised point at `out`, unless it is a second space in a row. ASCII without a branch. */
+#define PUT(point)                                               \
+    do {                                                         \
+        uint32_t put = (point) & CODE_MASK;                      \
+        if (put < 0x80) {                                        \
+            *out = (uint8_t)put;                                 \
+            out += (put != SPACE) | has_begun;                   \
+            has_begun = put != SPACE;                            \
+        } else {                                                 \
+            out = put_utf8(out, fold_code(table, put));          \
+            has_begun = 1;                                       \
+        }                                                        \
+    } while (0)
+
+/* One function for each width of CPython's strings. */
+#define DEFINE_ADD(NAME, TYPE)                                                                                    \
+    static Outcome NAME(const NormalizationTable *table, const TYPE *text, Py_ssize_t count, uint32_t line_break, \
+                        EncodedText *result)                                                                      \
+    {                                                                                                             \
+        uint8_t *out = result->bytes + result->size;                                                              \
+        int has_begun = result->has_begun;                                                                        \
+        for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
+            uint32_t code = text[i] == '\n' ? line_break : text[i];                                               \
+            if (sizeof(TYPE) == 4 && UNLIKELY(code >= CODE_POINTS)) {                                             \
+                return BAD_TABLE;                                                                                 \
+            }                                                                                                     \
+            uint32_t point = table->packed[code];                                                                 \
+            if (!UNLIKELY(point >= PACKED_LIMIT)) {                                                               \
+                PUT(point);                                                                                       \
+                continue;                                                                                         \
+            }                                                                                                     \
+            if (point & COMBINES) {                                                                               \
+                return NEEDS_PYTHON;                                                                              \
+            }                                                                                                     \
+            Py_ssize_t start = table->starts[code], size = table->sizes[code];                                    \
+            if (!(point & RESIZED) || start > table->expansion_count - size) {                                    \
+                return BAD_TABLE;                                                                                 \
+            }                                                                                                     \
+            result->size = out - result->bytes;                                                                   \
+            if (!reserve_bytes(result, size + (count - i))) {                                                     \
+                return NO_MEMORY;                                                                                 \
+            }                                                                                                     \
+            out = result->bytes + result->size;                                                                   \
+            for (Py_ssize_t j = 0; j < size; j++) {                                                               \
+                PUT(table->expansions[start + j]);                                                                \
+            }                                                                                                     \
+        }                                                                                                         \
+        result->size = out - result->bytes;                                                                       \
+        result->has_begun = has_begun;                                                                            \
+        return DONE;                                                                                              \
+    }
+
+DEFINE_ADD(add_latin, uint8_t)
+DEFINE_ADD(add_basic, uint16_t)
+DEFINE_ADD(add_full, uint32_t)
+
+/* Normalise a part of a string, after what was normalised before; "line_break" takes the place of line breaks. */
+Outcome
+add_normalized(const NormalizationTable *table, PyObject *text, Py_ssize_t start, Py_ssize_t stop, uint32_t line_break,
+               EncodedText *result)
+{
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    if (!reserve_bytes(result, stop - start)) {
+        return NO_MEMORY;
+    }
+    return kind == PyUnicode_1BYTE_KIND   ? add_latin(table, (const uint8_t *)data + start, stop - start, line_break, result)
+           : kind == PyUnicode_2BYTE_KIND ? add_basic(table, (const uint16_t *)data + start, stop - start, line_break, result)
+                                          : add_full(table, (const uint32_t *)data + start, stop - start, line_break, result);
+}
+
+/* Write a control character that normalisation leaves. */
+Outcome
+add_separator(uint8_t separator, EncodedText *result)
+{
+    if (!reserve_bytes(result, 1)) {
+        return NO_MEMORY;
+    }
+    result->bytes[result->size++] = separator;
+    result->has_begun = 1;
+    return DONE;
+}
+
+/* Remove a space at the end. */
+void
+end_normalized(EncodedText *result)
+{
+    result->size -= result->size > 0 && !result->has_begun;
 }
 
 /* One function for each width of CPython's strings. Sums of a block have 32 bits: compilers use vector instructions. */

@@ -1,18 +1,15 @@
 /* A sketch of an identity as bytes, see identity_codec.py. */
 #include "identity.h"
 
-typedef struct {
-    uint8_t bytes[256];
-    uint32_t at; /* bits that are written */
-} Bits;
-
+/* Write a number of up to 32 bits, a byte at a time. */
 static void
 put(Bits *bits, uint32_t number, int size)
 {
-    for (int i = size - 1; i >= 0; i--, bits->at++) {
-        if (bits->at < 8 * sizeof bits->bytes) {
-            bits->bytes[bits->at / 8] |= (uint8_t)((number >> i & 1) << (7 - bits->at % 8));
-        }
+    while (size > 0 && bits->at < 8 * sizeof bits->bytes) {
+        int room = 8 - (int)(bits->at % 8), taken = size < room ? size : room;
+        size -= taken;
+        bits->bytes[bits->at / 8] |= (uint8_t)((number >> size & ((1u << taken) - 1)) << (room - taken));
+        bits->at += (uint32_t)taken;
     }
 }
 
@@ -132,16 +129,7 @@ put_name_flags(Bits *bits, const Names *names, int where, int has_body)
     }
 }
 
-typedef struct {
-    Names names;
-    Lowest inner, outer, shorts;
-    unsigned int facts, count, hash;
-    int body, state;
-    const uint8_t *counts; /* of sentences and values */
-    Py_ssize_t counts_size;
-} Parts;
-
-static void
+void
 pack_parts(Parts *parts, Bits *bits)
 {
     Names *names = &parts->names;

@@ -1,0 +1,507 @@
+/* The sketch of a page in one call. The reference is sketch_identity() in identity.py. */
+#include "identity.h"
+
+enum { LINE = 0, PART = 1 }; /* separators of text, see values.py */
+
+typedef struct {
+    PyObject *folded_heading, *folded_title, *heading, *title;
+    PyObject *text, *rest, *stated, *beside;
+    Span normalized;                           /* the text and the rest */
+    const NormalizationTable *plain, *folding; /* without and with the conversion of Chinese */
+    uint64_t seed;
+} PageTexts;
+
+/* What is read of a page before its values are. The caller frees the bytes. */
+typedef struct {
+    FoundNames names;
+    uint8_t *body; /* NULL: no line is the heading or the title */
+    Span stripped; /* the body without spaces at its ends */
+    EncodedText said, other;
+    Span stated, lines; /* parts of `other` */
+    int is_about, is_brief, is_counted, is_signed;
+} ReadPage;
+
+/* -- lines that are names ------------------------------------------------------------------------------------------ */
+
+/* A line of a string, of which the characters up to `end` are read. */
+typedef struct {
+    PyObject *string;
+    Py_ssize_t start, stop, end;
+} Line;
+
+static int
+find_line(Line *line)
+{
+    if (line->start > line->end) {
+        return 0;
+    }
+    Py_ssize_t stop = PyUnicode_FindChar(line->string, '\n', line->start, line->end, 1);
+    line->stop = stop < 0 ? line->end : stop;
+    return 1;
+}
+
+static int
+is_name(const Line *line, PyObject *name)
+{
+    return line->stop - line->start == PyUnicode_GET_LENGTH(name)
+           && PyUnicode_Tailmatch(line->string, name, line->start, line->stop, -1) == 1;
+}
+
+/* Return how many lines at the beginning of a string are a name. */
+static Py_ssize_t
+count_in(PyObject *string, Py_ssize_t end, PyObject *name)
+{
+    Py_ssize_t count = 0, size = PyUnicode_GET_LENGTH(string);
+    for (Line line = {.string = string, .end = end < size ? end : size}; find_line(&line); line.start = line.stop + 1) {
+        count += is_name(&line, name);
+    }
+    return count;
+}
+
+/* Return how many lines at the beginning of the compared text are a name. */
+static Py_ssize_t
+count_shown(const PageTexts *page, PyObject *name)
+{
+    Py_ssize_t rest = MAX_SEARCHED - PyUnicode_GET_LENGTH(page->text) - 1;
+    return count_in(page->text, MAX_SEARCHED, name) + (rest > 0 ? count_in(page->rest, rest, name) : 0);
+}
+
+/* Write the words of a folded name, with spaces around them; returns the number of bytes. */
+static Py_ssize_t
+write_words(PyObject *name, uint8_t *out)
+{
+    uint8_t *end = out;
+    *end++ = ' ';
+    for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(name); i++) {
+        Py_UCS4 code = PyUnicode_READ_CHAR(name, i);
+        if (!Py_UNICODE_ISSPACE(code)) {
+            end = put_utf8(end, code);
+        } else if (end[-1] != ' ') {
+            *end++ = ' ';
+        }
+    }
+    if (end[-1] != ' ' || end == out + 1) {
+        *end++ = ' ';
+    }
+    return end - out;
+}
+
+/* Find the words of a name in a text. */
+static uint8_t *
+find_words(uint8_t *text, const uint8_t *end, const uint8_t *words, Py_ssize_t size)
+{
+    while (end - text >= size) { /* the first byte is a space, and frequent: the second one is looked for */
+        uint8_t *second = memchr(text + 1, words[1], (size_t)(end - text - size + 1));
+        if (second == NULL || memcmp(second - 1, words, (size_t)size) == 0) {
+            return second == NULL ? NULL : second - 1;
+        }
+        text = second;
+    }
+    return NULL;
+}
+
+/* Remove a name from the body so many times; a space is left. */
+static void
+remove_words(ReadPage *read, PyObject *name, Py_ssize_t count)
+{
+    uint8_t words[4 * MAX_NAME_CHARS + 2], *end = read->body + read->stripped.size;
+    Py_ssize_t size = write_words(name, words);
+    for (uint8_t *at; count > 0 && (at = find_words(read->body, end, words, size)) != NULL; count--) {
+        memmove(at + 1, at + size, (size_t)(end - at - size));
+        end -= size - 1;
+    }
+    read->stripped.size = end - read->body;
+}
+
+static int
+is_white(uint8_t byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static void
+strip(Span *text)
+{
+    while (text->size && is_white(text->bytes[text->size - 1])) {
+        text->size--;
+    }
+    while (text->size && is_white(*text->bytes)) {
+        text->bytes++;
+        text->size--;
+    }
+}
+
+/* Copy the text with a space before and behind it. */
+static int
+copy_body(const PageTexts *page, ReadPage *read)
+{
+    Py_ssize_t size = page->normalized.size;
+    read->body = malloc((size_t)size + 2);
+    if (read->body == NULL) {
+        return 0;
+    }
+    memcpy(read->body + 1, page->normalized.bytes, (size_t)size);
+    read->body[0] = read->body[size + 1] = ' ';
+    read->stripped = (Span){read->body, size + 2};
+    return 1;
+}
+
+/* Make the text without the lines that are the heading or the title, if there are any; see _body() in identity.py. */
+static Outcome
+read_body(const PageTexts *page, ReadPage *read)
+{
+    PyObject *const lines[] = {page->heading, page->title}, *const names[] = {page->folded_heading, page->folded_title};
+    static const int flags[] = {HEADING_STANDS, TITLE_STANDS};
+    for (int i = PyUnicode_Compare(page->heading, page->title) == 0; i < 2; i++) {
+        int is_shown = PyUnicode_GET_LENGTH(lines[i]) && read->names.state & flags[i];
+        Py_ssize_t count = is_shown ? count_shown(page, lines[i]) : 0;
+        if (count && read->body == NULL && !copy_body(page, read)) {
+            return NO_MEMORY;
+        }
+        if (count) {
+            remove_words(read, names[i], count);
+        }
+    }
+    if (read->body != NULL) {
+        strip(&read->stripped);
+    }
+    return DONE;
+}
+
+/* -- names --------------------------------------------------------------------------------------------------------- */
+
+/* Mark the names that stand beside the main text. */
+static Outcome
+search_beside(const PageTexts *page, ReadPage *read)
+{
+    EncodedText beside = {.bytes = NULL};
+    Names *names = &read->names.names;
+    Py_ssize_t size = PyUnicode_GET_LENGTH(page->beside);
+    Outcome outcome =
+        add_normalized(page->folding, page->beside, 0, size < MAX_SEARCHED ? size : MAX_SEARCHED, '\n', &beside);
+    if (outcome == DONE) {
+        end_normalized(&beside);
+        uint32_t within = names_within(&read->names, beside.bytes, beside.size);
+        for (int i = 0; i < names->count; i++) {
+            names->flags[i] |= within >> i & 1 ? SAID : 0;
+        }
+    }
+    free(beside.bytes);
+    return outcome;
+}
+
+static Outcome
+place_all_names(const PageTexts *page, ReadPage *read)
+{
+    Names *names = &read->names.names;
+    int state = read->names.state;
+    Outcome outcome = state & (HEADING_STANDS | TITLE_STANDS) ? read_body(page, read) : DONE;
+    if (outcome == DONE && read->body != NULL) {
+        uint32_t within = names_within(&read->names, read->stripped.bytes, read->stripped.size);
+        for (int i = 0; i < names->count; i++) {
+            names->flags[i] = (uint8_t)((names->flags[i] & ~SAID) | (within >> i & 1 ? SAID : 0));
+        }
+    }
+    if (outcome == DONE && state & IS_MISSING && !(state & HAS_HEADING) && PyUnicode_GET_LENGTH(page->beside)) {
+        outcome = search_beside(page, read);
+    }
+    read->is_about = read->body == NULL ? (state & IS_ABOUT) != 0 : is_about(names);
+    return outcome;
+}
+
+/* -- lines --------------------------------------------------------------------------------------------------------- */
+
+/* Read what stands beside the main text, and its short lines; see other_text() in values.py. */
+static Outcome
+read_other(const PageTexts *page, ReadPage *read)
+{
+    EncodedText *other = &read->other;
+    int has_lines = 0;
+    Outcome outcome = add_normalized(page->plain, page->stated, 0, PyUnicode_GET_LENGTH(page->stated), LINE, other);
+    outcome = outcome == DONE ? add_separator(PART, other) : outcome;
+    Line line = {.string = page->text, .end = PyUnicode_GET_LENGTH(page->text)};
+    for (; outcome == DONE && find_line(&line); line.start = line.stop + 1) {
+        if (line.stop - line.start > MAX_SHORT) {
+            continue;
+        }
+        outcome = has_lines ? add_separator(LINE, other) : DONE;
+        has_lines = 1;
+        if (outcome == DONE) {
+            outcome = add_normalized(page->plain, page->text, line.start, line.stop, LINE, other);
+        }
+    }
+    if (outcome == DONE) {
+        end_normalized(other);
+        const uint8_t *part = memchr(other->bytes, PART, (size_t)other->size);
+        read->stated = (Span){other->bytes, part - other->bytes};
+        read->lines = (Span){part + 1, other->bytes + other->size - part - 1};
+    }
+    return outcome;
+}
+
+/* Add the lines of a string that are not the heading or the title. */
+static Outcome
+add_said(const PageTexts *page, int state, PyObject *string, int *has_lines, EncodedText *said)
+{
+    Outcome outcome = DONE;
+    Line line = {.string = string, .end = PyUnicode_GET_LENGTH(string)};
+    for (; outcome == DONE && find_line(&line); line.start = line.stop + 1) {
+        if ((state & HEADING_STANDS && is_name(&line, page->heading))
+            || (state & TITLE_STANDS && is_name(&line, page->title))) {
+            continue;
+        }
+        outcome = *has_lines ? add_separator(LINE, said) : DONE;
+        *has_lines = 1;
+        if (outcome == DONE) {
+            outcome = add_normalized(page->folding, string, line.start, line.stop, LINE, said);
+        }
+    }
+    return outcome;
+}
+
+/* Whether a line may point to another page or belong to a view, see without_view_lines() in sentence_sketches.py. */
+static int
+may_have_view_lines(const IdentityObject *self, Span lines)
+{
+    const uint8_t *at = lines.bytes, *end = at + lines.size;
+    if (has_view_word(self, lines)) {
+        return 1;
+    }
+    while (at < end && memchr(at, ':', (size_t)(end - at)) != NULL) {
+        Py_ssize_t size = end - at, begin = 0;
+        while (begin < size && at[begin]) {
+            if (size - begin > 2 && (at[begin] == 0xE2 || (at[begin] == 0xE3 && at[begin + 1] == 0x80))) {
+                begin += 3;
+            } else if (at[begin] >= 0x80 || at[begin] == '_' || Py_ISALNUM(at[begin])) {
+                break;
+            } else {
+                begin++;
+            }
+        }
+        if (word_from(&self->words[POINTING], at, size, begin, ANYWHERE) >= 0) {
+            return 1;
+        }
+        at = memchr(at, LINE, (size_t)size);
+        at = at == NULL ? end : at + 1;
+    }
+    return 0;
+}
+
+/* Write the digits of other scripts as ASCII ones, see with_ascii_digits() in features.py. Returns the number of bytes. */
+static Py_ssize_t
+write_ascii_digits(Span text, uint8_t *out)
+{
+    const uint8_t *at = text.bytes, *end = at + text.size;
+    uint8_t *begin = out;
+    while (at < end) {
+        uint8_t next = end - at > 1 ? at[1] : 0, last = end - at > 2 ? at[2] : 0;
+        if (*at == 0xD9 && next >= 0xA0 && next <= 0xA9) {
+            *out++ = (uint8_t)('0' + next - 0xA0);
+            at += 2;
+        } else if (*at == 0xDB && next >= 0xB0 && next <= 0xB9) {
+            *out++ = (uint8_t)('0' + next - 0xB0);
+            at += 2;
+        } else if (*at == 0xE0 && (next == 0xA5 || next == 0xA7) && last >= 0xA6 && last <= 0xAF) {
+            *out++ = (uint8_t)('0' + last - 0xA6);
+            at += 3;
+        } else if (*at == 0xE0 && next == 0xB9 && last >= 0x90 && last <= 0x99) {
+            *out++ = (uint8_t)('0' + last - 0x90);
+            at += 3;
+        } else {
+            *out++ = *at++;
+        }
+    }
+    return out - begin;
+}
+
+static int
+may_have_other_digits(Span text)
+{
+    size_t size = (size_t)text.size;
+    return size
+           && (memchr(text.bytes, 0xD9, size) != NULL || memchr(text.bytes, 0xDB, size) != NULL
+               || memchr(text.bytes, 0xE0, size) != NULL);
+}
+
+/* Read the lines of the text, see _said_lines() in identity.py. NEEDS_PYTHON: some may belong to a view of the page. */
+static Outcome
+read_said(const IdentityObject *self, const PageTexts *page, ReadPage *read)
+{
+    int has_lines = 0;
+    EncodedText *said = &read->said;
+    Outcome outcome = add_said(page, read->names.state, page->text, &has_lines, said);
+    if (outcome == DONE && PyUnicode_GET_LENGTH(page->rest)) {
+        outcome = add_said(page, read->names.state, page->rest, &has_lines, said);
+    }
+    if (outcome != DONE) {
+        return outcome;
+    }
+    end_normalized(said);
+    Span lines = {said->bytes, said->size};
+    if (may_have_view_lines(self, lines)) {
+        return NEEDS_PYTHON;
+    }
+    if (may_have_other_digits(lines)) {
+        said->size = write_ascii_digits(lines, said->bytes);
+    }
+    return DONE;
+}
+
+/* -- the sketch ---------------------------------------------------------------------------------------------------- */
+
+/* Return the number of characters of a text. */
+static Py_ssize_t
+characters_of(Span text)
+{
+    Py_ssize_t count = 0;
+    for (Py_ssize_t i = 0; i < text.size; i++) {
+        count += (text.bytes[i] & 0xC0) != 0x80;
+    }
+    return count;
+}
+
+/* Decide of what the sentences are counted and the lines signed; see _most_counted() and _may_be_signed(). */
+static void
+decide(const PageTexts *page, ReadPage *read)
+{
+    Py_ssize_t size = page->normalized.size, most = MAX_COUNTED;
+    int state = read->names.state;
+    read->is_brief = size < MAX_BRIEF;
+    if (read->is_about && size < MAX_COUNTED) {
+        const Tokens *tokens = &read->names.tokens;
+        int is_titled = state & TITLE_STANDS && !(state & HAS_HEADING) && is_long_heading(tokens, tokens->count);
+        most = state & IS_LONG || is_titled ? 0 : MAX_BRIEF;
+    }
+    read->is_counted = size < most && size < MAX_COUNTED;
+    read->is_signed = read->is_about
+                      && (size < MAX_SIGNED || (size < 3 * MAX_SIGNED && characters_of(page->normalized) < MAX_SIGNED));
+}
+
+static Outcome
+read_page(const IdentityObject *self, const PageTexts *page, ReadPage *read)
+{
+    Outcome outcome = place_all_names(page, read);
+    if (outcome != DONE) {
+        return outcome;
+    }
+    decide(page, read);
+    outcome = read->is_about ? DONE : read_other(page, read);
+    return outcome == DONE && (read->is_counted || read->is_signed) ? read_said(self, page, read) : outcome;
+}
+
+static int
+hash_body(const PageTexts *page, Span body)
+{
+    HashScheme scheme = {.size = BODY_BYTES, .has_key = 1};
+    uint8_t digest[BODY_BYTES];
+    for (int i = 0; i < 8; i++) {
+        scheme.key[i] = (uint8_t)(page->seed >> 8 * i);
+    }
+    blake2b(&scheme, body.bytes, body.size, digest);
+    return digest[0] << 8 | digest[1];
+}
+
+/* Find the values, with the digits of other scripts as ASCII ones. */
+static Outcome
+find_all_values(const IdentityObject *self, const PageTexts *page, const ReadPage *read, Parts *parts)
+{
+    Span text = page->normalized, stated = read->stated;
+    uint8_t *copy = NULL;
+    if (may_have_other_digits(text) || may_have_other_digits(stated)) {
+        copy = malloc((size_t)(text.size + stated.size) + 1);
+        if (copy == NULL) {
+            return NO_MEMORY;
+        }
+        text = (Span){copy, write_ascii_digits(text, copy)};
+        stated = (Span){copy + text.size, write_ascii_digits(stated, copy + text.size)};
+    }
+    read_values(self, text, stated, &parts->inner, &parts->outer, &parts->facts);
+    free(copy);
+    return DONE;
+}
+
+/* Make what is packed. `counts` has room for a signature and two counts, and begins with zeros. */
+static Outcome
+make_parts(const IdentityObject *self, const PageTexts *page, ReadPage *read, uint8_t *counts, Parts *parts)
+{
+    Outcome outcome = find_all_values(self, page, read, parts);
+    Span said = {read->said.bytes, read->said.size};
+    parts->counts = counts;
+    if (read->is_signed) {
+        sign_lines(self, said, counts);
+        parts->counts_size += SIGNATURE_BYTES;
+    }
+    if (read->is_counted) {
+        int with_values = read->is_brief && !read->is_about;
+        read_sentences(self, said, with_values ? read->said.bytes : NULL, counts + parts->counts_size);
+        parts->counts_size += with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES;
+    }
+    if (outcome == DONE && !read->is_about) {
+        Py_ssize_t count;
+        uint64_t sum;
+        outcome = read_shorts(self, read->stated, read->lines, &parts->shorts, &count, &sum);
+        parts->count = (unsigned int)(count > MAX_SHORTS ? MAX_SHORTS + 1 : count);
+        parts->hash = (unsigned int)(sum >> 8 & 0xFFFF);
+    }
+    parts->body = read->body == NULL ? -1 : hash_body(page, read->stripped);
+    return outcome;
+}
+
+static Outcome
+sketch_page(const IdentityObject *self, const PageTexts *page, Bits *bits)
+{
+    ReadPage read;
+    memset((char *)&read + sizeof read.names, 0, sizeof read - sizeof read.names);
+    if (!read_names(self, page->folded_heading, page->folded_title, page->normalized.bytes, page->normalized.size,
+                    &read.names)) {
+        return NO_MEMORY;
+    }
+    Outcome outcome = read_page(self, page, &read);
+    if (outcome == DONE) {
+        uint8_t counts[SIGNATURE_BYTES + 2 * COUNTS_BYTES] = {0};
+        Parts parts = {.names = read.names.names};
+        RUN(page->normalized.size, outcome = make_parts(self, page, &read, counts, &parts));
+        parts.state = (read.names.state & (ALL_NAMES | IS_LONG)) | IS_BRIEF * read.is_brief;
+        pack_parts(&parts, bits);
+    }
+    free_names(&read.names);
+    free(read.body);
+    free(read.said.bytes);
+    free(read.other.bytes);
+    return outcome;
+}
+
+PyObject *
+identity_sketch(IdentityObject *self, PyObject *args)
+{
+    PageTexts page;
+    NormalizerObject *plain, *folding;
+    Py_buffer normalized;
+    unsigned long long seed;
+    ModuleState *state = PyType_GetModuleState(Py_TYPE(self));
+    if (state == NULL
+        || !PyArg_ParseTuple(args, "(UU)(UU)(UU)UUy*O!O!K", &page.folded_heading, &page.folded_title, &page.heading,
+                             &page.title, &page.text, &page.rest, &page.stated, &page.beside, &normalized,
+                             state->normalizer, &plain, state->normalizer, &folding, &seed)) {
+        return NULL;
+    }
+    if (PyUnicode_GET_LENGTH(page.folded_heading) > MAX_NAME_CHARS || PyUnicode_GET_LENGTH(page.folded_title) > MAX_NAME_CHARS) {
+        PyBuffer_Release(&normalized);
+        return PyErr_Format(PyExc_ValueError, "a name has at most %d characters", MAX_NAME_CHARS);
+    }
+    page.normalized = SPAN(normalized);
+    page.plain = &plain->table;
+    page.folding = &folding->table;
+    page.seed = seed;
+    Bits bits = {.at = 0};
+    Outcome outcome = sketch_page(self, &page, &bits);
+    PyBuffer_Release(&normalized);
+    if (outcome == NEEDS_PYTHON) {
+        Py_RETURN_NONE;
+    }
+    if (outcome != DONE) {
+        raise_outcome(outcome);
+        return NULL;
+    }
+    return PyBytes_FromStringAndSize((const char *)bits.bytes, (Py_ssize_t)(bits.at + 7) / 8);
+}
