@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from collections import OrderedDict
 from contextlib import suppress
 from itertools import zip_longest
 from threading import Lock
@@ -18,8 +19,10 @@ from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import (
     FILE_ANYWAY,
     SCAN_CAP,
+    ClaimState,
     JudgedOffer,
     JudgedStore,
+    Judgement,
     Offer,
     StoreInfo,
     check_unused,
@@ -36,7 +39,6 @@ from dedupcrawl.stores.redis.namespace import milliseconds, open_namespace, stor
 from dedupcrawl.stores.redis.offers import join_keys
 from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, long_id, packed_time, scripts
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, seen_in
-from dedupcrawl.stores.redis.sharded.plain_offers import PlainOffers
 from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, log_outgrown, memory_bytes, remove_keys, scanned
 from dedupcrawl.stores.redis.sharded.wire import ClusterWire
@@ -59,6 +61,8 @@ PAGES_PER_VISIT = 100  #: offers after which a batch of records is visited to re
 AT_ONCE = 256  #: pages, or ids, in one round trip
 CONDEMNED_FOR = 3_600_000  #: milliseconds for which an id stays condemned: no command is on its way for so long
 MAX_PATIENCE = 10.0  #: seconds for which a call follows a failover, at most a sixth of the lease
+
+REMEMBERED = 4096  #: offers whose candidates are remembered for a second offer
 
 logger = logging.getLogger(__name__)
 
@@ -440,3 +444,50 @@ class ShardedStore(ServerStore, JudgedStore):
         return StoreInfo(
             self.url, self.namespace, bytes=bytes_used, scheme=self._meta.scheme, layout=SHARDED, **count._asdict()
         )
+
+
+# -- offers of callers who compare pages themselves -------------------------------------------------
+
+
+class PlainOffers:
+    """Makes the judges of plain offers, and remembers what their callers compare before they offer again."""
+
+    def __init__(self) -> None:
+        self._compared: OrderedDict[tuple[Any, ...], frozenset[int]] = OrderedDict()
+        self._lock = Lock()
+
+    def judge(self, record: Record, since: int) -> UnlessFound:
+        """Return the judge of an offer; ``since`` as for :meth:`Store.offer`."""
+        with self._lock:
+            known = self._compared.pop(_identity(record), None) if since else None
+        return UnlessFound(record, frozenset() if known is None else known, 0 if known is not None else since)
+
+    def remember(self, record: Record, end: Offer) -> None:
+        """Remember what a page is compared with: its caller will offer it again unless it is a copy."""
+        with self._lock:
+            self._compared[_identity(record)] = frozenset(hit.id for hit in end.candidates)
+            while len(self._compared) > REMEMBERED:
+                self._compared.popitem(last=False)
+
+
+class UnlessFound:
+    """The judge of a plain offer: a page is filed unless there are candidates that its caller has not compared."""
+
+    def __init__(self, record: Record, compared: frozenset[int], since: int) -> None:
+        self._record = record
+        self._since = since
+        self.compared = compared
+
+    def uncompared(self, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+        """Return the candidates that the caller has not compared."""
+        return tuple(hit for hit in candidates if hit.id > self._since and hit.id not in self.compared)
+
+    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+        found = self.uncompared(candidates)
+        unsettled = tuple(hit.id for hit in found if hit.state is not ClaimState.COMMITTED)
+        # A pending page is no candidate yet: it may give way. Protocol and caller wait for the others.
+        return Judgement(None if len(unsettled) < len(found) else self._record, unsettled)
+
+
+def _identity(record: Record) -> tuple[Any, ...]:
+    return record.url, record.seen, record.keys, record.sketches
