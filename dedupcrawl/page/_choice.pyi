@@ -1,7 +1,7 @@
 """Loops over the containers and blocks of a page, compiled from ``_choice.pyx``.
 
-:mod:`dedupcrawl.page.scoring`, ``edges``, ``structure`` and ``block_reader`` are its only users. A ``ValueError`` or
-``TypeError`` is raised for lists that do not fit.
+The modules of :mod:`dedupcrawl.page` are its only users. A ``ValueError`` or ``TypeError`` is raised for lists that do
+not fit.
 """
 
 from collections.abc import Callable, Collection
@@ -76,8 +76,11 @@ def sum_descendants(
 def kept_scores(positive: list[float], removed: list[str]) -> list[float]:
     """Return the scores of the containers that are not removed, 0.0 for the others."""
 
-def has_equal_lengths(blocks: list[RawBlock], least: int) -> bool:
-    """Return whether two blocks of at least ``least`` bytes have the same length."""
+def repeated_blocks(blocks: list[RawBlock], least: int) -> list[int]:
+    """Return the places of blocks of at least ``least`` bytes with the text of an earlier one."""
+
+def offsets_of(parts: list[bytes], whole: bytes) -> list[int]:
+    """Return where the parts, none of them empty, are in a text, one part after the other."""
 
 def texts_by_reason(
     blocks: list[RawBlock],

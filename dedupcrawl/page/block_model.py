@@ -115,9 +115,11 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
         kept: bytes of the main text by the rules.
         unread: bytes of statements beside it, see :func:`unread_bytes`.
     """
-    if is_settled(tree, reasons, kept, unread):
+    size = text_size(tree)
+    familiar = is_familiar(tree, size)
+    if is_settled(tree, reasons, kept, unread, size=size, familiar=familiar):
         return None
-    features = block_features(tree, reasons)
+    features = block_features(tree, reasons, familiar=familiar)
     if features.excluded.all():
         return None
     trees, gate = load_model()
@@ -129,17 +131,26 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
     return found
 
 
-def is_settled(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> bool:
+def is_settled(
+    tree: BlockTree,
+    reasons: Sequence[str],
+    kept: int,
+    unread: int,
+    *,
+    size: tuple[int, int] | None = None,
+    familiar: bool | None = None,
+) -> bool:
     """Return whether the choice of the rules stands in any case, which saves the time of the model.
 
     That is so if they found a text, and left out little beside it. Of an article, what they left out counts only
-    where it is made of statements: lists and labels belong to the site. The arguments are those of
-    :func:`corrected_blocks`.
+    where it is made of statements: lists and labels belong to the site. The first arguments are those of
+    :func:`corrected_blocks`; ``size`` and ``familiar`` are what :func:`text_size` and :func:`is_familiar` return, if
+    that is known.
     """
-    size = text_size(tree)
+    size = size or text_size(tree)
     if size[0] < MIN_PAGE_BYTES:
         return True
-    if is_familiar(tree, size):
+    if is_familiar(tree, size) if familiar is None else familiar:
         return kept >= MIN_OWN_TEXT and unread < MAX_UNREAD * kept
     return kept >= MIN_ARTICLE_BYTES and left_out_bytes(tree, reasons) < MAX_LEFT_OUT * kept
 

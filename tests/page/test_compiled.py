@@ -58,6 +58,7 @@ from dedupcrawl.page.blocks import (
     flatten_fast,
 )
 from dedupcrawl.page.document import parse, to_text
+from dedupcrawl.page.notices import offsets_of
 from dedupcrawl.page.rules import FILE_TYPES, SEPARATORS, SideKind
 from dedupcrawl.page.scoring import ContainerScores, choice_rules, classify_blocks
 from dedupcrawl.page.structure import repeated_blocks
@@ -509,6 +510,17 @@ def test_choice_of_any_stream(monkeypatch: pytest.MonkeyPatch, stream: str, seed
 
 
 @needs_choice
+@SHORT
+@given(st.lists(st.text("abcjz\0é", min_size=1, max_size=4), max_size=4), st.text("abcjz\0é"))
+def test_parts_are_found_where_python_finds_them(monkeypatch: pytest.MonkeyPatch, parts: list[str], text: str) -> None:
+    arguments = [part.encode() for part in parts], text.encode()
+    found = offsets_of(*arguments)
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "choice", None)
+        assert offsets_of(*arguments) == found
+
+
+@needs_choice
 def test_choices_of_lists_that_do_not_fit_are_refused() -> None:
     choice, rules = compiled.choice, choice_rules()
     assert choice is not None
@@ -531,6 +543,7 @@ def test_choices_of_lists_that_do_not_fit_are_refused() -> None:
         lambda: rules.assign_reasons(tree.blocks, reasons[1:], empty, none, False, bool),
         lambda: rules.assign_reasons(outside, [""] * len(outside), empty, none, False, bool),
         lambda: texts_by_reason(tree, reasons[1:], 0),
+        lambda: offsets_of([b""], b"text"),
     ):
         with pytest.raises(ValueError):
             call()
