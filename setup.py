@@ -12,7 +12,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 SOURCES = Path("dedupcrawl/text/kernel_src")
-PAGE_MODULES = ("_blocks", "_features", "_trees", "_walk")
+PAGE_MODULES = ("_blocks", "_choice", "_features", "_trees", "_walk")
 STORE_MODULES = (("stores/redis", "_packing"), ("stores/redis/sharded", "_commands"))
 IS_OPTIONAL = not os.environ.get("DEDUPCRAWL_REQUIRE_EXTENSIONS")
 #: Multiplication and addition are rounded one by one, as by numpy: fused, their results differ between machines.

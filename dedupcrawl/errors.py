@@ -14,9 +14,7 @@ class SettingError(DedupError, ValueError):
 
     def __init__(self, name: str, value: object, accepted: str) -> None:
         super().__init__(name, value, accepted)
-        self.name = name
-        self.value = value
-        self.accepted = accepted
+        self.name, self.value, self.accepted = name, value, accepted
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value!r} is not accepted: {self.accepted}"
@@ -27,9 +25,7 @@ class MissingPackageError(DedupError):
 
     def __init__(self, user: str, package: str, extra: str) -> None:
         super().__init__(user, package, extra)
-        self.user = user
-        self.package = package
-        self.extra = extra
+        self.user, self.package, self.extra = user, package, extra
 
     def __str__(self) -> str:
         return f"{self.user} needs the package {self.package}: pip install 'dedupcrawl[{self.extra}]'"

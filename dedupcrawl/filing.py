@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import sub
 from threading import Lock
@@ -25,41 +25,33 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate, Record
 
 
+@dataclass(slots=True)
 class RecordJudge:
-    """Judges a page for a store that asks whenever it has met more candidates.
+    """Judges a page for a store that asks whenever it has met more candidates."""
 
-    Args:
-        matcher: compares the page with its candidates.
-        policy: decides.
-        record: the page.
-        url: its URL, for the verdict.
-        versions: as for :meth:`Matcher.findings`.
-        give_up: as for :meth:`Policy.decide`.
-    """
+    matcher: Matcher  #: compares the page with its candidates
+    policy: Policy  #: decides
+    page: Record
+    url: str  #: of the page, for the verdict
+    versions: bool  #: as for :meth:`Matcher.findings`
+    give_up: bool  #: as for :meth:`Policy.decide`
+    record: Record = field(init=False)  #: the page; in the end as it is filed, with its cluster
+    decision: Decision | Pending = field(init=False)  #: by the candidates of the last call
 
-    def __init__(
-        self, matcher: Matcher, policy: Policy, record: Record, url: str, *, versions: bool, give_up: bool
-    ) -> None:
-        self._matcher = matcher
-        self._policy = policy
-        self._url = url
-        self._versions = versions
-        self._give_up = give_up
-        self._page = record
-        self.record = record  #: in the end as it is filed, with its cluster
-        self.decision: Decision | Pending  #: by the candidates of the last call
+    def __post_init__(self) -> None:
+        self.record = self.page
 
     def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
         """Judge the page by these candidates."""
-        page = self._page
-        findings = self._matcher.findings(page, candidates, versions=self._versions)
-        self.decision = decision = self._policy.decide(self._url, page, findings, give_up=self._give_up)
+        page = self.page
+        findings = self.matcher.findings(page, candidates, versions=self.versions)
+        self.decision = decision = self.policy.decide(self.url, page, findings, give_up=self.give_up)
         if isinstance(decision, Pending):
-            return Judgement(page, self._policy.blockers(findings))
+            return Judgement(page, self.policy.blockers(findings))
         self.record = replace(page, cluster=decision.cluster) if decision.cluster else page
         if decision.verdict.keep:
             return Judgement(self.record)
-        return Judgement(None, is_final=decision.because is not None and self._policy.is_final(decision.because))
+        return Judgement(None, is_final=decision.because is not None and self.policy.is_final(decision.because))
 
 
 class PageFiler:

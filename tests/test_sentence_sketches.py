@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.sentence_sketches import (
+    _POINTING,
     COUNTS_BYTES,
+    POINTING_BEGINS,
     PRIME,
     SUMS_BYTES,
     count_hashes,
@@ -174,6 +177,11 @@ PIECES = (
 def test_a_line_is_left_out_whatever_the_others_are(lines: list[str]) -> None:
     kept = [line.encode() for line in lines if not line or without_view_lines(line.encode())]
     assert without_view_lines("\0".join(lines).encode()) == b"\0".join(kept)
+
+
+@given(st.from_regex(re.compile(_POINTING), fullmatch=True))
+def test_a_line_that_points_elsewhere_has_a_beginning_that_compiled_code_looks_for(line: bytes) -> None:
+    assert any(begin in line for begin in POINTING_BEGINS)
 
 
 def test_a_long_sentence_is_cut() -> None:

@@ -33,6 +33,7 @@ from dedupcrawl.crawl.stats import ProgressLog, describe
 from dedupcrawl.errors import StoreError
 from dedupcrawl.page import Page
 from dedupcrawl.page.document import replacement_encoding
+from dedupcrawl.utils.resources import FrozenHeap
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Iterator
@@ -72,6 +73,7 @@ class DedupPipeline:
         self._texts = TextWriter(self._options.text_field) if self._options.text_field else None
         self._media = MediaRequests()
         self._progress = ProgressLog(crawler, context.options, context.stats, context.client)
+        self._heap = FrozenHeap()
         self._has_begun = self._is_finished = False
         connect = crawler.signals.connect
         connect(self.begin, signals.engine_started)
@@ -191,6 +193,8 @@ class DedupPipeline:
         if self._media.is_active:
             self._recorder.count("requests_saved", 0)  # the report shows 0 instead of "unknown"
         self._progress.start()
+        if self._options.gc_freeze:
+            self._heap.freeze()
 
     async def warn_of_overwriting(self) -> None:
         """Handle Scrapy's signal: feeds are open, and not written. Log those that will lack what the store knows."""
@@ -235,6 +239,7 @@ class DedupPipeline:
 
         This takes long and may be interrupted. Feeds and the requests of ``JOBDIR`` are stored before.
         """
+        self._heap.unfreeze()
         await self.finish()
         await self._recorder.close()
 

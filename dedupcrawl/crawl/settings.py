@@ -49,6 +49,7 @@ _CRAWL_SETTINGS = (
     "on_store_error",
     "store_patience",
     "page_timeout",
+    "gc_freeze",
     "report",
 )
 _LISTS = ("detectors", "drop", "item_fields")
@@ -139,6 +140,7 @@ class Options:
     on_store_error: str = "keep"  #: "keep", "wait" or "close": policy during an outage of the store
     store_patience: float = 300.0  #: seconds of an outage after which "wait" closes the crawl
     page_timeout: float | None = PAGE_TIMEOUT  #: seconds of processor time for one page; None: no limit
+    gc_freeze: bool = True  #: whether garbage collections skip what exists when the crawl starts
     log_interval: float = 0.0  #: seconds between two progress lines; 0: none is logged
     report: ReportPaths | None = None  #: None: no report
     spool: Path | None = None  #: folder of the spools; None: none is needed with a store in memory
@@ -169,6 +171,7 @@ class Options:
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
             store_patience=_seconds(given, "store_patience", 300.0),
             page_timeout=_page_timeout(given, settings),
+            gc_freeze=_boolean(given, "gc_freeze", default=True),
             log_interval=_log_interval(settings),
             report=ReportPaths.named(given.get("DEDUP_REPORT", ""), spider_name),
             spool=None if store == MEMORY else _folder(settings, "dedup-spool"),

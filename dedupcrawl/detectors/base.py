@@ -275,6 +275,40 @@ class Detector(ABC):
         )
 
 
+class CountingDetector(Detector):
+    """A method by which two pages match if enough parts of their sketches are equal."""
+
+    needed_constant: ClassVar[str]  #: name of the constant with the lowest number of equal parts of a match
+    part: ClassVar[str]  #: what the parts are called, in the plural
+
+    @abstractmethod
+    def measure(self, new: bytes, old: bytes) -> tuple[int, float, dict[str, object], bytes]:
+        """Compare two sketches.
+
+        Returns:
+            The number of equal parts; the similarity, 0…1; the evidence; one byte for each part of the new page,
+            which is 0 where the sketches agree.
+
+        Raises:
+            StoreError: A sketch is damaged or was made with other constants.
+        """
+
+    def compare(self, new: bytes, old: bytes) -> Match | None:
+        equal, similarity, evidence, _ = self.measure(new, old)
+        return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if equal >= self._needed else None
+
+    def assess(self, new: bytes, old: bytes) -> Opinion:
+        equal, similarity, evidence, differing = self.measure(new, old)
+        bar = Bar(self.needed_constant, self._needed, equal, at_least=True, measure=f"equal {self.part}")
+        exhibit = Exhibit.of_places(self.part, differing)
+        return Opinion(self.name, self.compare(new, old), similarity, evidence, (bar,), (exhibit,))
+
+    @property
+    def _needed(self) -> int:
+        needed: int = getattr(self, self.needed_constant)
+        return needed
+
+
 def no_opinion(detector: str, new: bytes, old: bytes) -> Opinion:
     """Return the result for a pair with at least one empty sketch, because a page has no fingerprint."""
     if not (new or old):

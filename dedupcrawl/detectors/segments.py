@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import CountingDetector, Fingerprint
 from dedupcrawl.text.shingles import seeded_hash
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _BREAK = "\0"  #: replaces line breaks, because normalisation turns these into s
 
 
 @dataclass(frozen=True)
-class Segments(Detector):
+class Segments(CountingDetector):
     """The text is divided into N segments, of which M must be equal (segment signatures, N = 8, M = 6).
 
     It is divided at the ends of paragraphs if there are at least N paragraphs, otherwise into equal parts.
@@ -37,6 +37,8 @@ class Segments(Detector):
     """
 
     name: ClassVar[str] = "segments"
+    needed_constant: ClassVar[str] = "equal"
+    part: ClassVar[str] = "segments"
     count: int = 8  #: N, segments of a text, 1…64
     equal: int = 6  #: M, lowest number of equal segments, 1…``count``
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1
@@ -55,20 +57,10 @@ class Segments(Detector):
             return None
         return Fingerprint(tuple(distinct[: len(distinct) - self.equal + 1]), _TAG + b"".join(hashes))
 
-    def compare(self, new: bytes, old: bytes) -> Match | None:
-        common, similarity, evidence, _ = self._measure(new, old)
-        return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if common >= self.equal else None
-
-    def assess(self, new: bytes, old: bytes) -> Opinion:
-        common, similarity, evidence, differing = self._measure(new, old)
-        bar = Bar("equal", self.equal, common, at_least=True, measure="equal segments")
-        exhibit = Exhibit.of_places("segments", differing)
-        return Opinion(self.name, self.compare(new, old), similarity, evidence, (bar,), (exhibit,))
-
     def scheme(self) -> Mapping[str, object]:
         return {"version": 1, "count": self.count, "equal": self.equal, "seed": self.seed}
 
-    def _measure(self, new: bytes, old: bytes) -> tuple[int, float, dict[str, object], bytes]:
+    def measure(self, new: bytes, old: bytes) -> tuple[int, float, dict[str, object], bytes]:
         """Return common segments, similarity, evidence, and which segments of the new page differ."""
         new_hashes, old_hashes = self._read(new), self._read(old)
         new_set, old_set = set(new_hashes), set(old_hashes)

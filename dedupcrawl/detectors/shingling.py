@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import CountingDetector, Fingerprint
 from dedupcrawl.detectors.lsh import bucket_keys
 from dedupcrawl.text.features import least_hashes
 from dedupcrawl.text.shingles import MAX_SHINGLE, Hashes, light_mix, mix, seeded_constants
@@ -24,7 +24,7 @@ _CHUNK_SHINGLES = 1024  #: shingles hashed at a time; with all functions they fi
 
 
 @dataclass(frozen=True)
-class Shingling(Detector):
+class Shingling(CountingDetector):
     """Super-shingles (Broder et al., *Syntactic clustering of the Web*, 1997; Henzinger, SIGIR 2006).
 
     The smallest shingle under each of m independent hash functions is one of the ``minima``; two pages share
@@ -38,6 +38,8 @@ class Shingling(Detector):
     """
 
     name: ClassVar[str] = "shingling"
+    needed_constant: ClassVar[str] = "needed"
+    part: ClassVar[str] = "super-shingles"
     characters: int = 8  #: w, tokens of a shingle that starts at a character of a script without spaces, 1…64
     words: int = 8  #: w, tokens of a shingle that starts at a word, 1…64
     minima: int = 84  #: m, hash functions, 1…1024
@@ -63,21 +65,11 @@ class Shingling(Detector):
         sketch = _HEADER.pack(_TAG, features.length) + supers.astype("<u8").tobytes()
         return Fingerprint(bucket_keys(supers), sketch)
 
-    def compare(self, new: bytes, old: bytes) -> Match | None:
-        equal, similarity, evidence, _ = self._measure(new, old)
-        return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if equal >= self.needed else None
-
-    def assess(self, new: bytes, old: bytes) -> Opinion:
-        equal, similarity, evidence, differing = self._measure(new, old)
-        bar = Bar("needed", self.needed, equal, at_least=True, measure="equal super-shingles")
-        exhibit = Exhibit.of_places("super-shingles", differing)
-        return Opinion(self.name, self.compare(new, old), similarity, evidence, (bar,), (exhibit,))
-
     def scheme(self) -> Mapping[str, object]:
         constants = self.constants("characters", "words", "minima", "super_shingles", "seed")
         return {"version": 1, **constants}
 
-    def _measure(self, new: bytes, old: bytes) -> tuple[int, float, dict[str, object], bytes]:
+    def measure(self, new: bytes, old: bytes) -> tuple[int, float, dict[str, object], bytes]:
         """Return equal super-shingles, similarity, evidence, and which super-shingles differ.
 
         The similarity is the J at which this number of equal super-shingles is expected.

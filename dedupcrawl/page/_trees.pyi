@@ -1,23 +1,41 @@
 """Decision trees, compiled from ``_trees.pyx``. :mod:`dedupcrawl.page.block_model` is its only user."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-def add_leaves(
-    feature: NDArray[np.intp],
-    limit: NDArray[np.float32],
-    left: NDArray[np.uint32],
-    right: NDArray[np.uint32],
-    value: NDArray[np.float32],
-    columns: NDArray[np.float32],  # (features, rows)
-    sums: NDArray[np.float64],  # (rows,)
-) -> Any:
-    """Add to ``sums`` the value of the leaf that each row reaches in each tree; see ``block_model.Trees``.
+class Forest:
+    def __init__(
+        self,
+        feature: NDArray[np.intp],
+        limit: NDArray[np.float32],
+        left: NDArray[np.uint32],
+        right: NDArray[np.uint32],
+        value: NDArray[np.float32],
+    ) -> None:
+        """Take the arrays of ``block_model.Trees``, which are contiguous.
 
-    Arrays are contiguous. A ``ValueError`` is raised for sizes and features that do not fit.
-    """
+        A ``ValueError`` is raised for sizes and features that do not fit.
+        """
+
+    def add_leaves(
+        self,
+        columns: NDArray[np.float32],  # (features, rows)
+        sums: NDArray[np.float64],  # (rows,)
+    ) -> None:
+        """Add to ``sums`` the value of the leaf that each row reaches in each tree.
+
+        Arrays are contiguous. A ``ValueError`` is raised for sizes that do not fit.
+        """
+
+    def probabilities(
+        self,
+        columns: NDArray[np.float32],  # (features, rows)
+        excluded: NDArray[np.uint8],  # (rows,)
+        chances: NDArray[np.float64],  # (rows,)
+        unit: float,  # ``block_model.UNIT``
+        quantum: float,  # ``block_model.QUANTUM``
+    ) -> None:
+        """Set ``chances`` to what ``block_model.probabilities`` returns; a ``ValueError`` is raised as above."""
 
 def choose(chances: NDArray[np.float64], lengths: NDArray[np.float64], keep: NDArray[np.uint8]) -> None:
     """Set ``keep`` to 1 for the choice of ``block_model.best_choice``, else to 0.

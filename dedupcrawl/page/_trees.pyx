@@ -5,6 +5,7 @@ Each row has a set of leaves that it may reach, one bit a leaf. Each condition r
 a branch, so that compilers make vector instructions of it (Lucchese et al., "QuickScorer", SIGIR 2015).
 """
 
+from libc.math cimport exp, rint
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcpy
@@ -26,48 +27,110 @@ cdef void _fill_places() noexcept:
 _fill_places()
 
 
-def add_leaves(
-    const Py_ssize_t[:, ::1] feature not None,
-    const float[:, ::1] limit not None,
-    const uint32_t[:, ::1] left not None,
-    const uint32_t[:, ::1] right not None,
-    const float[:, ::1] value not None,
-    const float[:, ::1] columns not None,
-    double[::1] sums not None,
-):
-    """Add to ``sums`` the value of the leaf that each row reaches in each tree; see ``block_model.Trees``."""
-    cdef Py_ssize_t trees = feature.shape[0], nodes = feature.shape[1], rows = columns.shape[1], tree, node, first
-    cdef float* lanes
-    if limit.shape[0] != trees or left.shape[0] != trees or right.shape[0] != trees:
-        raise ValueError("the arrays have different numbers of trees")
-    if limit.shape[1] != nodes or left.shape[1] != nodes or right.shape[1] != nodes:
-        raise ValueError("the arrays have different numbers of nodes")
-    if value.shape[0] != trees or value.shape[1] > MAX_LEAVES or sums.shape[0] != rows:
-        raise ValueError("the arrays of the leaves or the sums have a wrong size")
-    for tree in range(trees):
-        for node in range(nodes):
-            if not 0 <= feature[tree, node] < columns.shape[0]:
-                raise ValueError("a tree compares a feature that does not exist")
-    if not rows or not nodes:
-        return
-    lanes = <float*>calloc(columns.shape[0] * LANES, sizeof(float))
-    if lanes is NULL:
-        raise MemoryError
-    for first in range(0, rows, LANES):
-        _load(lanes, columns, first)
+cdef class Forest:
+    """The arrays of ``block_model.Trees`` whose values are added up."""
+
+    cdef const Py_ssize_t[:, ::1] feature
+    cdef const float[:, ::1] limit
+    cdef const uint32_t[:, ::1] left, right
+    cdef const float[:, ::1] value
+    cdef Py_ssize_t columns  # that rows need to have
+
+    def __init__(
+        self, const Py_ssize_t[:, ::1] feature not None, const float[:, ::1] limit not None,
+        const uint32_t[:, ::1] left not None, const uint32_t[:, ::1] right not None, const float[:, ::1] value not None,
+    ):
+        cdef Py_ssize_t trees = feature.shape[0], nodes = feature.shape[1], tree, node
+        if limit.shape[0] != trees or left.shape[0] != trees or right.shape[0] != trees or value.shape[0] != trees:
+            raise ValueError("the arrays have different numbers of trees")
+        if limit.shape[1] != nodes or left.shape[1] != nodes or right.shape[1] != nodes:
+            raise ValueError("the arrays have different numbers of nodes")
+        if value.shape[1] > MAX_LEAVES:
+            raise ValueError("the trees have too many leaves")
+        self.columns = 0
         for tree in range(trees):
-            _add_tree(
-                &sums[first], min(LANES, rows - first), lanes, nodes, &feature[tree, 0], &limit[tree, 0],
-                &left[tree, 0], &right[tree, 0], &value[tree, 0], value.shape[1],
-            )
-    free(lanes)
+            for node in range(nodes):
+                if feature[tree, node] < 0:
+                    raise ValueError("a tree compares a feature that does not exist")
+                self.columns = max(self.columns, feature[tree, node] + 1)
+        self.feature, self.limit, self.left, self.right, self.value = feature, limit, left, right, value
+
+    def add_leaves(self, const float[:, ::1] columns not None, double[::1] sums not None):
+        """Add to ``sums`` the value of the leaf that each row reaches in each tree."""
+        if columns.shape[0] < self.columns or sums.shape[0] != columns.shape[1]:
+            raise ValueError("the features or the sums have a wrong size")
+        if sums.shape[0]:
+            self.add(&columns[0, 0], columns.shape[0], columns.shape[1], &sums[0])
+
+    def probabilities(
+        self, const float[:, ::1] columns not None, const unsigned char[::1] excluded not None,
+        double[::1] chances not None, double unit, double quantum,
+    ):
+        """Set ``chances``: 0 for rows that are excluded, else the logistic function of the sum; see ``block_model``."""
+        cdef Py_ssize_t count = columns.shape[1], asked = 0, row, column
+        cdef float* chosen
+        cdef double* sums
+        if columns.shape[0] < self.columns or excluded.shape[0] != count or chances.shape[0] != count:
+            raise ValueError("the features or the chances have a wrong size")
+        chosen = <float*>malloc((columns.shape[0] * count + 1) * sizeof(float))
+        sums = <double*>calloc(count + 1, sizeof(double))
+        if chosen is NULL or sums is NULL:
+            free(chosen)
+            free(sums)
+            raise MemoryError
+        for row in range(count):
+            asked += not excluded[row]
+        for column in range(columns.shape[0]):
+            _choose_rows(chosen + column * asked, &columns[column, 0], excluded)
+        try:
+            if asked:
+                self.add(chosen, columns.shape[0], asked, sums)
+            asked = 0
+            for row in range(count):
+                if excluded[row]:
+                    chances[row] = 0
+                else:
+                    chances[row] = rint(1 / (1 + exp(-(sums[asked] / unit))) / quantum) * quantum
+                    asked += 1
+        finally:
+            free(chosen)
+            free(sums)
+
+    cdef int add(self, const float* columns, Py_ssize_t width, Py_ssize_t rows, double* sums) except -1:
+        """Add the leaves of ``width`` columns of ``rows`` values each."""
+        cdef Py_ssize_t trees = self.feature.shape[0], nodes = self.feature.shape[1], tree, first
+        cdef float* lanes
+        if not trees or not nodes:
+            return 0
+        lanes = <float*>calloc(width * LANES, sizeof(float))
+        if lanes is NULL:
+            raise MemoryError
+        for first in range(0, rows, LANES):
+            _load(lanes, columns + first, width, rows, min(LANES, rows - first))
+            for tree in range(trees):
+                _add_tree(
+                    sums + first, min(LANES, rows - first), lanes, nodes, &self.feature[tree, 0], &self.limit[tree, 0],
+                    &self.left[tree, 0], &self.right[tree, 0], &self.value[tree, 0], self.value.shape[1],
+                )
+        free(lanes)
+        return 0
 
 
-cdef void _load(float* lanes, const float[:, ::1] columns, Py_ssize_t first) noexcept:
+cdef inline void _choose_rows(float* chosen, const float* column, const unsigned char[::1] excluded) noexcept:
+    """Copy the values of a column that are not excluded."""
+    cdef Py_ssize_t row, at = 0
+    for row in range(excluded.shape[0]):
+        chosen[at] = column[row]
+        at += not excluded[row]
+
+
+cdef void _load(
+    float* lanes, const float* columns, Py_ssize_t width, Py_ssize_t rows, Py_ssize_t size
+) noexcept:
     """Copy up to ``LANES`` rows: then each loop over them has the same length, which compilers need."""
-    cdef Py_ssize_t size = min(LANES, columns.shape[1] - first), column
-    for column in range(columns.shape[0]):
-        memcpy(lanes + column * LANES, &columns[column, first], size * sizeof(float))
+    cdef Py_ssize_t column
+    for column in range(width):
+        memcpy(lanes + column * LANES, columns + column * rows, size * sizeof(float))
 
 
 cdef inline void _add_tree(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dedupcrawl.page._trees import Forest
     from dedupcrawl.page.blocks import BlockTree, RawBlock
 
     Floats = NDArray[np.float64]
@@ -76,6 +77,7 @@ class Trees(NamedTuple):
     value: NDArray[np.float32]  #: (trees, leaves): whole numbers, in multiples of 1 / ``UNIT``
     left: NDArray[np.uint32]  #: (trees, nodes): bits of the leaves that a row may reach that goes left
     right: NDArray[np.uint32]  #: the same of one that goes right
+    forest: Forest | None  #: the trees as compiled code takes them; None: there is none
 
     def predict(self, rows: NDArray[np.float32]) -> Floats:
         """Return the sum of the reached leaves for each row of features.
@@ -88,10 +90,9 @@ class Trees(NamedTuple):
 
     def _predict(self, rows: NDArray[np.float32]) -> Floats:
         check_time()
-        if compiled.trees is not None and self.value.shape[1] <= MAX_LEAVES and rows.dtype == np.float32:
+        if compiled.trees is not None and self.forest is not None and rows.dtype == np.float32:
             sums = np.zeros(len(rows))
-            columns = np.ascontiguousarray(rows.T)
-            compiled.trees.add_leaves(self.feature, self.limit, self.left, self.right, self.value, columns, sums)
+            self.forest.add_leaves(np.ascontiguousarray(rows.T), sums)
             return sums / UNIT
         return self.predict_by_reference(rows)
 
@@ -114,9 +115,11 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
         kept: bytes of the main text by the rules.
         unread: bytes of statements beside it, see :func:`unread_bytes`.
     """
-    if is_settled(tree, reasons, kept, unread):
+    size = text_size(tree)
+    familiar = is_familiar(tree, size)
+    if is_settled(tree, reasons, kept, unread, size=size, familiar=familiar):
         return None
-    features = block_features(tree, reasons)
+    features = block_features(tree, reasons, familiar=familiar)
     if features.excluded.all():
         return None
     trees, gate = load_model()
@@ -128,17 +131,26 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
     return found
 
 
-def is_settled(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> bool:
+def is_settled(
+    tree: BlockTree,
+    reasons: Sequence[str],
+    kept: int,
+    unread: int,
+    *,
+    size: tuple[int, int] | None = None,
+    familiar: bool | None = None,
+) -> bool:
     """Return whether the choice of the rules stands in any case, which saves the time of the model.
 
     That is so if they found a text, and left out little beside it. Of an article, what they left out counts only
-    where it is made of statements: lists and labels belong to the site. The arguments are those of
-    :func:`corrected_blocks`.
+    where it is made of statements: lists and labels belong to the site. The first arguments are those of
+    :func:`corrected_blocks`; ``size`` and ``familiar`` are what :func:`text_size` and :func:`is_familiar` return, if
+    that is known.
     """
-    size = text_size(tree)
+    size = size or text_size(tree)
     if size[0] < MIN_PAGE_BYTES:
         return True
-    if is_familiar(tree, size):
+    if is_familiar(tree, size) if familiar is None else familiar:
         return kept >= MIN_OWN_TEXT and unread < MAX_UNREAD * kept
     return kept >= MIN_ARTICLE_BYTES and left_out_bytes(tree, reasons) < MAX_LEFT_OUT * kept
 
@@ -175,6 +187,12 @@ def promised_gain(features: BlockFeatures, chances: Floats, keep: NDArray[np.boo
 
 def probabilities(trees: Trees, features: BlockFeatures) -> Floats:
     """Return for each block the probability that it is main text, 0 for the excluded ones; multiples of ``QUANTUM``."""
+    if compiled.trees is not None and trees.forest is not None and len(features.rows) <= CHUNK:
+        check_time()
+        found = np.empty(len(features.rows))
+        columns = np.ascontiguousarray(features.rows.T)
+        trees.forest.probabilities(columns, features.excluded.view(np.uint8), found, UNIT, QUANTUM)
+        return found
     chances = np.zeros(len(features.rows))
     asked = ~features.excluded
     sums = trees.predict(features.rows.T[:, asked].T)
@@ -252,7 +270,15 @@ def _trees(
     lefts = (path > 0).sum(axis=2).astype(np.float32)
     lefts[~path.any(axis=2)] = np.inf
     left, right = (_bits((path != side) & path.any(axis=2, keepdims=True)) for side in (-1, 1))
-    return Trees(feature.astype(np.intp), limit, path.astype(np.float32), lefts, value.astype(np.float32), left, right)
+    arrays = feature.astype(np.intp), limit, path.astype(np.float32), lefts, value.astype(np.float32), left, right
+    return Trees(*arrays, _forest(arrays[0], limit, left, right, arrays[4]))
+
+
+def _forest(feature: NDArray[np.intp], *arrays: NDArray[Any]) -> Forest | None:
+    if compiled.trees is None or arrays[-1].shape[1] > MAX_LEAVES:
+        return None
+    found: Forest = compiled.trees.Forest(feature, *arrays)
+    return found
 
 
 def _bits(leaves: NDArray[np.bool_]) -> NDArray[np.uint32]:

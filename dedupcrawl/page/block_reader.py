@@ -6,14 +6,16 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from urllib.parse import urljoin
 
 from lxml.etree import XPath
 
+from dedupcrawl.page import compiled
 from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length, flatten_fast
 from dedupcrawl.page.document import check_stream, check_time
+from dedupcrawl.page.edges import HEADLINE_BYTES, trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.model import Block, Kind, Page
 from dedupcrawl.page.rules import (
@@ -26,10 +28,11 @@ from dedupcrawl.page.rules import (
     POSITION_REASONS,
     REPEATED,
     is_byline,
-    is_stamp,
+    is_legal,
+    is_statement,
     word_set,
 )
-from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks, note_blocks
+from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.structure import HEADINGS, MAX_READ_BYTES, layout_signature, mark_discussion, removed_signature
 
 if TYPE_CHECKING:
@@ -43,12 +46,9 @@ if TYPE_CHECKING:
 
 # Measured on the labelled page sets aeb and cwced (docs/methods.md, "The readers compared").
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
-MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK}  #: of text that is compared elsewhere, or never
 FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
-HEADLINE_BYTES = range(20, 120)
-MIN_HEADLINES = 4  #: headlines of other pages at the end of a text
 MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are furniture of the site
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
@@ -56,11 +56,8 @@ _texts_aside = XPath("//aside//text()[not(ancestor::a|ancestor::script|ancestor:
 MAX_PICTURED_BYTES = 6000  #: of main text; beside a longer one pictures do not matter
 _UNPICTURED = ("a", "nav", "header", "footer", "aside")  #: pictures in these say nothing about the page
 MAX_LABEL_BYTES = 40  #: a longer line without links is more than a label; links after it that are longer are a list
-_ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
 #: A sentence before a source or other words. A full stop after less than three letters may be that of an abbreviation.
 _has_sentence = re.compile(r"""[^\W\d_]{3}[.!?]["'”’)\]]*\s|[。！？．]""").search
-#: The owner, host and licence of a site are named on all of its pages.
-_legal = re.compile(r"©|\(c\)|copyright|rights reserved|版权|版權|ICP|备案|備案", re.IGNORECASE).search
 
 
 def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
@@ -87,11 +84,12 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         unread = unread_bytes(tree.blocks, reasons)
         kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
         in_sentences = kept - sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-    text = "\n".join([block[0] for block, why in zip(tree.blocks, reasons, strict=True) if why in KEPT_REASONS])
     kind = kind_of(tree, reasons, in_sentences)
     named = _heading_place(tree, reasons)
+    texts = texts_by_reason(tree, reasons, named)
+    text = "\n".join(texts.kept)
     pictures = _pictures(root) if kept < MAX_PICTURED_BYTES else []
-    surroundings, described = _surroundings(tree, reasons, named, pictures), metadata(tree.metadata, url)
+    surroundings, described = _surroundings(tree, texts, named, pictures), metadata(tree.metadata, url)
     if kept < MIN_MAIN_TEXT:
         heading, title = surroundings["heading"], described["title"]
         data = embedded_text(root, heading, title)
@@ -107,56 +105,11 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         kind=kind,
         unread=unread,
         visible=_visible(tree, reasons, kind),
-        removed=_removed(root, tree, reasons, text, rest),
-        layout=_layout(tree, reasons),
+        removed=_removed(root, texts, text, rest),
+        layout=layout_signature(tree.elements, tree.parents, texts.container),
         **surroundings,
         **described,
     )
-
-
-def trim_choice(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
-    """Take what belongs to the site off a chosen text: notes on publication, and what stands at its end.
-
-    At the end these are URLs, legal notices and headlines of other pages.
-
-    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences. A list
-    of links of which the model leaves out the rest is left out as a whole.
-    """
-    kept = [place for place, keep in enumerate(chosen) if keep]
-    notes = note_blocks(blocks, kept)
-    for place in notes:
-        chosen[place] = False
-    kept = [place for place in kept if place not in notes]
-    tail = len(kept)
-    while tail and _is_signature(blocks[kept[tail - 1]]):
-        tail -= 1
-    listed = tail
-    is_cut = tail > 0 and [*map(_is_listed_link, blocks[kept[tail - 1] :][:2])] == [True, True]
-    while listed and (_is_headline(blocks[kept[listed - 1]]) or (is_cut and _is_listed_link(blocks[kept[listed - 1]]))):
-        listed -= 1
-    if (is_cut or tail - listed >= MIN_HEADLINES) and any(_is_told(blocks[place]) for place in kept[:listed]):
-        tail = listed - (listed > 0 and blocks[kept[listed - 1]][5] in HEADINGS)
-    if tail:
-        for place in kept[tail:]:
-            chosen[place] = False
-
-
-def _is_signature(block: RawBlock) -> bool:
-    text, length = block[:2]
-    return length < MIN_STATEMENT_BYTES and (bool(_legal(text)) or is_stamp(text, length))
-
-
-def _is_headline(block: RawBlock) -> bool:
-    text, length, _, _, _, tag, _ = block
-    return tag == "li" and length in HEADLINE_BYTES and not _ends_sentence(text)
-
-
-def _is_listed_link(block: RawBlock) -> bool:
-    return block[5] == "li" and block[1] == block[2] > 0
-
-
-def _is_told(block: RawBlock) -> bool:
-    return block[5] not in {"li", *HEADINGS} and is_statement(*block[:2])
 
 
 def _corrected_reasons(reasons: list[str], chosen: list[bool]) -> list[str]:
@@ -255,32 +208,60 @@ def _is_furniture(block: RawBlock, listed: Mapping[str, int]) -> bool:
     if tag in HEADINGS or link_length > 0:
         naming = _naming(block)
         return not naming or listed.get(naming, 0) < MIN_ITEMS
-    return bool(_legal(text)) or is_byline(text, length)
+    return bool(is_legal(text)) or is_byline(text, length)
 
 
-def _removed(root: _Element, tree: BlockTree, reasons: list[str], text: str, rest: str) -> bytes:
+class TextsByReason(NamedTuple):
+    """The texts of the blocks of a page, divided by the reason of each."""
+
+    kept: list[str]  #: the main text
+    beside: list[str]  #: all other texts, without the heading
+    stated: list[str]  #: those of them without links that are not read for their position
+    removed: list[str]  #: texts without links that are not compared
+    landmark_bytes: int  #: of text in landmarks
+    container: int  #: of the first block of the main text, -1 without any
+
+
+def texts_by_reason(tree: BlockTree, reasons: list[str], named: int) -> TextsByReason:
+    """Divide the texts of a page by their reasons; ``named`` is the place of its heading.
+
+    If none of several ``<h1>`` is the heading, they stand beside the text.
+    """
+    if compiled.choice is not None:
+        found = compiled.choice.texts_by_reason(
+            tree.blocks, reasons, named, KEPT_REASONS, COMPARED_REASONS, POSITION_REASONS, LANDMARK
+        )
+        return TextsByReason(*found)
+    pairs = [*zip(tree.blocks, reasons, strict=True)]
+    others = [
+        (block, reason)
+        for place, (block, reason) in enumerate(pairs)
+        if reason not in KEPT_REASONS and place != named and (block[5] != "h1" or named < 0)
+    ]
+    return TextsByReason(
+        kept=[block[0] for block, reason in pairs if reason in KEPT_REASONS],
+        beside=[block[0] for block, _ in others],
+        stated=[block[0] for block, reason in others if reason in POSITION_REASONS and not block[2]],
+        removed=[block[0] for block, reason in pairs if not block[2] and reason not in COMPARED_REASONS],
+        landmark_bytes=sum([block[1] for block, reason in pairs if reason == LANDMARK]),
+        container=next((block[6] for block, reason in pairs if reason in KEPT_REASONS), -1),
+    )
+
+
+def _removed(root: _Element, texts: TextsByReason, text: str, rest: str) -> bytes:
     """Return the signature of all text without links that is not compared, side parts and short lines included."""
     if len(text) + len(rest) > MAX_READ_BYTES:
         return b""
-    removed = [
-        block[0]
-        for block, reason in zip(tree.blocks, reasons, strict=True)
-        if not block[2] and reason not in COMPARED_REASONS
-    ]
+    removed = texts.removed
     if rest:
         compared = frozenset(rest.split("\n"))
         removed = [each for each in removed if each not in compared]
     read = byte_length(text) + byte_length(rest)
     # The links within a landmark are unknown: it is one block.
-    if sum([block[1] for block, reason in zip(tree.blocks, reasons, strict=True) if reason == LANDMARK]) >= read:
+    if texts.landmark_bytes >= read:
         aside: Any = _texts_aside(root)
-        removed += [text for each in aside if (text := str(each).strip())]
+        removed = [*removed, *(text for each in aside if (text := str(each).strip()))]
     return removed_signature(removed, read)
-
-
-def _layout(tree: BlockTree, reasons: list[str]) -> bytes:
-    main = next((block[6] for block, why in zip(tree.blocks, reasons, strict=True) if why in KEPT_REASONS), -1)
-    return layout_signature(tree.elements, tree.parents, main)
 
 
 class _Surroundings(TypedDict):
@@ -295,20 +276,12 @@ def _pictures(root: _Element) -> list[str]:
     return [alt for image, alt in said if alt and next(image.iterancestors(*_UNPICTURED), None) is None]
 
 
-def _surroundings(tree: BlockTree, reasons: list[str], named: int, pictures: Sequence[str]) -> _Surroundings:
-    """Return the heading and the text beside the main text, which tell pages of one template apart.
-
-    If none of several ``<h1>`` is the heading, they stand beside the text.
-    """
-    others = [
-        (block[0], reason in POSITION_REASONS and not block[2])
-        for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True))
-        if reason not in KEPT_REASONS and place != named and (block[5] != "h1" or named < 0)
-    ]
+def _surroundings(tree: BlockTree, texts: TextsByReason, named: int, pictures: Sequence[str]) -> _Surroundings:
+    """Return the heading and the text beside the main text, which tell pages of one template apart."""
     return _Surroundings(
         heading=tree.blocks[named][0] if named >= 0 else "",
-        beside="\n".join([text for text, _ in others]),
-        stated="\n".join([*(text for text, is_stated in others if is_stated), *pictures]),
+        beside="\n".join(texts.beside),
+        stated="\n".join([*texts.stated, *pictures]),
     )
 
 
@@ -364,7 +337,7 @@ def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
     has_statement = has_line = is_headed = False
     for block, reason in zip(tree.blocks, reasons, strict=True):
         text, length, link_length = block[:3]
-        total += 0 if reason is CONSENT and _legal(text) else length
+        total += 0 if reason is CONSENT and is_legal(text) else length
         guide += length if reason is LANDMARK else link_length
         asking += length if reason is CONSENT else 0
         if reason in KEPT_REASONS:
@@ -380,26 +353,17 @@ def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
     return Kind.ARTICLE if kept else Kind.EMPTY
 
 
-def is_statement(text: str, length: int) -> bool:
-    """Return whether a block is a statement: long or ending as a sentence, and no copyright line.
-
-    >>> [is_statement(text, len(text)) for text in ("Closed today.", "Sports", "© 2024 The Gazette.")]
-    [True, False, False]
-    """
-    return (length >= MIN_STATEMENT_BYTES or bool(_ends_sentence(text))) and not _legal(text)
-
-
 def _is_told_first(block: RawBlock) -> bool:
     """Return whether a block has a sentence before its source, or before a link that takes less than half of it."""
     text, length, link_length = block[:3]
-    return 2 * link_length <= length and _has_sentence(text) is not None and not _legal(text)
+    return 2 * link_length <= length and _has_sentence(text) is not None and not is_legal(text)
 
 
 def _is_line(block: RawBlock) -> bool:
     """Return whether a block is longer than a label, and no link, heading, credit or stamp."""
     text, length, link_length, _, _, tag, _ = block
     is_text = length > MAX_LABEL_BYTES and not link_length and tag not in HEADINGS
-    return is_text and not is_byline(text, length) and not _legal(text)
+    return is_text and not is_byline(text, length) and not is_legal(text)
 
 
 def _links_headline(block: RawBlock) -> bool:

@@ -1,4 +1,4 @@
-"""The compiled code of this folder: the walk over a tree, the blocks of its stream, the block model.
+"""The compiled code of this folder: the walk over a tree, the blocks of its stream, their choice.
 
 Each of the modules may be missing: then Python does its work with the same results.
 
@@ -44,6 +44,7 @@ def load_walk() -> tuple[ModuleType | None, str]:
 walk, _why_no_walk = load_walk()
 blocks, _why_no_blocks = load_extension("dedupcrawl.page._blocks")
 features, _why_no_features = load_extension("dedupcrawl.page._features")
+choice, _why_no_choice = load_extension("dedupcrawl.page._choice")
 trees, _why_no_trees = load_extension("dedupcrawl.page._trees")
 
 
@@ -53,6 +54,7 @@ def description() -> str:
         ("walk", walk, "libxslt", _why_no_walk),
         ("blocks", blocks, "Python", _why_no_blocks),
         ("features", features, "numpy", _why_no_features),
+        ("choice", choice, "Python", _why_no_choice),
         ("model", trees, "numpy", _why_no_trees),
     )
     if all(module for _, module, _, _ in parts):

@@ -24,10 +24,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from dedupcrawl.page import compiled
 from dedupcrawl.page.rules import CONSENT, FRAME, name_words, word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dedupcrawl.page.blocks import RawBlock
 
@@ -237,8 +238,7 @@ def _notice_texts(blocks: Sequence[RawBlock]) -> dict[int, str]:
     places = [at for at, block in enumerate(blocks) if block[1] >= MIN_BYTES and block[1] > 2 * block[2]]
     # Searching the whole text and then the block is faster than searching each block for each stem.
     whole, letters = _folded("\n".join([blocks[at][0] for at in places]))
-    asking = [offset for stem in _likely_stems(letters) for offset in _offsets(stem, whole)]
-    about_scripts = [*_offsets(b"javascript", whole)]
+    asking, about_scripts = offsets_of([*_likely_stems(letters)], whole), offsets_of([b"javascript"], whole)
     found: dict[int, str] = {}
     if not asking and not about_scripts:  # on most pages
         return found
@@ -285,12 +285,18 @@ def _likely_stems(letters: bytes) -> set[bytes]:
     return found
 
 
-def _offsets(part: bytes, whole: bytes) -> Iterator[int]:
-    """Yield where ``part`` is in ``whole``."""
-    offset = whole.find(part)
-    while offset >= 0:
-        yield offset
-        offset = whole.find(part, offset + 1)
+def offsets_of(parts: list[bytes], whole: bytes) -> list[int]:
+    """Return where the parts, none of them empty, are in a text, one part after the other."""
+    if compiled.choice is not None:
+        places: list[int] = compiled.choice.offsets_of(parts, whole)
+        return places
+    found = []
+    for part in parts:
+        offset = whole.find(part)
+        while offset >= 0:
+            found.append(offset)
+            offset = whole.find(part, offset + 1)
+    return found
 
 
 @lru_cache(maxsize=512)  # all pages of a site show the same text

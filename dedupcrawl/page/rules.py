@@ -319,3 +319,18 @@ def is_consent_notice(text: str, length: int) -> bool:
     [True, True, False]
     """
     return length <= MAX_NOTICE_BYTES and "ookie" in text and _names_site(text) is not None
+
+
+MIN_STATEMENT_BYTES = 200  #: a block of at least this length is a statement even without a full stop
+ends_sentence = re.compile(r"""[.!?。！？…．][\s"'”’»)）」』\]]*\Z""").search
+#: The owner, host and licence of a site are named on all of its pages.
+is_legal = re.compile(r"©|\(c\)|copyright|rights reserved|版权|版權|ICP|备案|備案", re.IGNORECASE).search
+
+
+def is_statement(text: str, length: int) -> bool:
+    """Return whether a block is a statement: long or ending as a sentence, and no copyright line.
+
+    >>> [is_statement(text, len(text)) for text in ("Closed today.", "Sports", "© 2024 The Gazette.")]
+    [True, False, False]
+    """
+    return (length >= MIN_STATEMENT_BYTES or bool(ends_sentence(text))) and not is_legal(text)

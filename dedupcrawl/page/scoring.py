@@ -12,21 +12,18 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from dedupcrawl.page import compiled, structure
-from dedupcrawl.page.notices import MAX_NOTE_BYTES, MAX_NOTED_BYTES, is_publication_note, may_hold_note, notice_blocks
+from dedupcrawl.page.edges import trim
+from dedupcrawl.page.notices import notice_blocks
 from dedupcrawl.page.rules import (
-    CAPTION_ENDS,
     COMMENTS,
-    EDGE,
-    FRAME,
     GUIDE_LINKS,
     LANDMARK,
     LINK_RUN,
     MAIN_TEXT,
-    MAX_CAPTION_BYTES,
     NESTED,
     OUTSIDE,
     POOR_CONTAINER,
@@ -34,8 +31,6 @@ from dedupcrawl.page.rules import (
     TEASER,
     THIRD_PARTY_REASONS,
     SideKind,
-    is_byline,
-    is_caption,
     is_consent_notice,
     link_noise,
     points_elsewhere,
@@ -47,6 +42,7 @@ from dedupcrawl.page.structure import HEADINGS, TERM, TITLES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dedupcrawl.page._choice import ChoiceRules
     from dedupcrawl.page._features import BlockScores
     from dedupcrawl.page.blocks import BlockTree, RawBlock
     from dedupcrawl.page.options import ReadOptions
@@ -77,12 +73,6 @@ ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replace
 MIN_MAIN_SHARE = 0.3  #: a container with a smaller share of the positive scores left is one part among others
 MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too, not the size alone
 
-# Edges and frame of the main text
-EDGE_COST = -40.0  #: lower limit of the score of a block at an edge
-FRAME_BLOCKS = 4  #: number of blocks at either end that may be credits and notices
-FRAME_SHARE = 0.33  #: a frame with a larger share of the text is a part of it
-NOTES_BEFORE = 2  #: number of blocks at the beginning that may be notes on publication
-NOTES_SHARE = 0.5  #: notes on publication with a larger share are what the page is about
 
 FACT = "dd"  #: beside the posts of a discussion such a block is a figure of their author
 
@@ -117,8 +107,14 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
 
 def _assign_reasons(blocks: list[RawBlock], reasons: list[str], containers: ContainerScores, best: int) -> list[int]:
     """Give blocks without a reason that of their container; return the places of those that are kept."""
-    kept = []
     container_reasons, has_lines = containers.reasons_around(best), bool(containers.listings)
+    if compiled.choice is not None:
+        has_listing = partial(containers.has_listing, best=best)
+        places: list[int] = choice_rules().assign_reasons(
+            blocks, reasons, container_reasons, containers.around_posts, has_lines, has_listing
+        )
+        return places
+    kept = []
     for place, block in enumerate(blocks):
         if not reasons[place]:
             reason = container_reasons[block[6]]
@@ -160,6 +156,25 @@ def block_scores() -> BlockScores:
         landmark=LANDMARK,
         landmark_side=SideKind.LANDMARK,
         points_elsewhere=points_elsewhere,
+    )
+    return found
+
+
+@cache
+def choice_rules() -> ChoiceRules:
+    """Return the compiled loops over containers, with the constants of this module."""
+    assert compiled.choice is not None
+    found: ChoiceRules = compiled.choice.ChoiceRules(
+        comments_side=SideKind.COMMENTS,
+        notice_side=SideKind.NOTICE,
+        main_text=MAIN_TEXT,
+        outside=OUTSIDE,
+        poor_container=POOR_CONTAINER,
+        comments=COMMENTS,
+        side_class=SIDE_CLASS,
+        listing="pre",
+        fact=FACT,
+        weights=(POOR_SCORE, POOR_LINK_DENSITY, EXCLUDED_SCORE, MIN_REMAINING, MAX_NOTICE),
     )
     return found
 
@@ -265,6 +280,10 @@ class ContainerScores:
         self._remove_poor()
 
     def _sum_descendants(self) -> None:
+        if compiled.choice is not None:
+            sums = compiled.choice.sum_descendants(self.parents, self.guides, self.plain, self.positive)
+            self.all_guides, self.all_plain, self.all_positive = sums
+            return
         guides, plain, positive = [*self.guides], [*self.plain], [*self.positive]
         parents = self.parents
         for child in range(len(guides) - 1, 0, -1):
@@ -305,6 +324,9 @@ class ContainerScores:
         left = positive[0]
         likely = max(MIN_SIDE_PART, SIDE_PART_SHARE * left)
         spared = spared | self._large_groups(spared, likely)
+        if compiled.choice is not None:
+            choice_rules().remove_side_parts(parents, sides, removed, positive, spared, likely)
+            return
         for child in range(1, len(parents)):
             if removed[parents[child]]:
                 removed[child] = removed[parents[child]]
@@ -347,6 +369,9 @@ class ContainerScores:
         """Add up the scores from the leaves; remove containers of little but links and labels."""
         parents, score, length, links = self.parents, self.score, self.length, self.link_length
         removed = self.removed
+        if compiled.choice is not None:
+            choice_rules().remove_poor(parents, score, length, links, removed, self.spared)
+            return
         for child in range(len(parents) - 1, 0, -1):
             if removed[child]:
                 continue
@@ -368,7 +393,7 @@ class ContainerScores:
         """
         if self.thread >= 0 and not self.removed[self.thread]:
             return self.thread
-        own = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
+        own = self._kept_scores()
         if max(own) < MIN_CLEAR_SCORE:
             own = structure.boost_heading(own, self.parents, headed)
         bound = mains if len(mains) == 1 else ()
@@ -385,7 +410,7 @@ class ContainerScores:
 
     def _climb(self, best: int, bound: Sequence[int]) -> int:
         """Return ``best`` or the nearest ancestor with enough of the positive scores that were not removed."""
-        positive = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
+        positive = self._kept_scores()
         if positive[best] >= MIN_MAIN_SHARE * sum(positive):
             return best  # the sums of descendants are needed on few pages
         for child in range(len(positive) - 1, 0, -1):
@@ -395,8 +420,18 @@ class ContainerScores:
             best = self.parents[best]
         return best
 
+    def _kept_scores(self) -> list[float]:
+        """Return the positive scores of the containers, 0.0 for those that are removed."""
+        if compiled.choice is not None:
+            scores: list[float] = compiled.choice.kept_scores(self.positive, self.removed)
+            return scores
+        return [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
+
     def reasons_around(self, best: int) -> list[str]:
         """Return for each container why its blocks are kept or removed, if ``best`` is the main one."""
+        if compiled.choice is not None:
+            found: list[str] = choice_rules().reasons_around(best, self.parents, self.removed)
+            return found
         reasons = [reason or OUTSIDE for reason in self.removed]
         reasons[best] = MAIN_TEXT
         for child in range(best + 1, len(reasons)):
@@ -416,54 +451,6 @@ class ContainerScores:
         while container > best and self.removed[container] in {"", SIDE_CLASS, TEASER, POOR_CONTAINER}:
             container = self.parents[container]
         return container == best
-
-
-def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[int, str]:
-    """Return which blocks of the main text (places in ``kept``) are removed after all: EDGE or FRAME."""
-    begin, end = best_range([scores[place] for place in kept])
-    removed = dict.fromkeys(kept[:begin] + kept[end:], EDGE)
-    removed.update(dict.fromkeys(frame_blocks(blocks, kept[begin:end]), FRAME))
-    return removed
-
-
-def best_range(scores: list[float]) -> tuple[int, int]:
-    """Return start and end of the range with the highest sum (Kadane's algorithm)."""
-    best = current = 0.0
-    begin = start = 0
-    end = len(scores)
-    for place, value in enumerate(scores):
-        if current <= 0:
-            current, start = 0.0, place
-        current += max(value, EDGE_COST)
-        if current > best:
-            best, begin, end = current, start, place + 1
-    return begin, end
-
-
-def frame_blocks(blocks: list[RawBlock], kept: list[int]) -> set[int]:
-    """Return the places of credits, captions and notices; none if they are too large a share of the text."""
-    notes = note_blocks(blocks, kept)
-    rest = [at for at in kept if at not in notes] if notes else kept
-    near = {*rest[:FRAME_BLOCKS], *rest[-FRAME_BLOCKS:]}
-    found = {at for at in near if is_byline(*blocks[at][:2]) or is_consent_notice(*blocks[at][:2])}
-    # The cheap tests first: they avoid most calls of is_caption.
-    ends = [at for at in rest if blocks[at][1] <= MAX_CAPTION_BYTES and blocks[at][0].endswith(CAPTION_ENDS)]
-    found.update([at for at in ends if is_caption(*blocks[at][:2])])
-    frame, text = (sum([blocks[at][1] for at in places]) for places in (found, rest))
-    return notes if frame > FRAME_SHARE * text else notes | found
-
-
-def note_blocks(blocks: Sequence[RawBlock], kept: list[int]) -> set[int]:
-    """Return the places of notes on publication at either end of a text; none if they are most of it, or it is long."""
-    size = sum([blocks[at][1] for at in kept])
-    if size > MAX_NOTED_BYTES:
-        return set()
-    ends = {*kept[:NOTES_BEFORE], *kept[-FRAME_BLOCKS:]}
-    near = [at for at in ends if blocks[at][1] <= MAX_NOTE_BYTES]
-    if not may_hold_note([blocks[at][0] for at in near], sum([blocks[at][1] for at in near])):
-        return set()
-    notes = {at for at in near if is_publication_note(*blocks[at][:2])}
-    return notes if sum([blocks[at][1] for at in notes]) <= NOTES_SHARE * size else set()
 
 
 def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:

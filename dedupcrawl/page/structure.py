@@ -48,6 +48,7 @@ from zlib import crc32
 
 import numpy as np
 
+from dedupcrawl.page import compiled
 from dedupcrawl.page.rules import (
     GUIDE_LINKS,
     MAIN_TEXT,
@@ -180,6 +181,9 @@ def _is_named(blocks: Sequence[RawBlock], reasons: Sequence[str], place: int) ->
 
 def repeated_blocks(blocks: list[RawBlock]) -> list[int]:
     """Return the places of long blocks with the text of an earlier one (a copy for printers, for example)."""
+    if compiled.choice is not None:
+        places: list[int] = compiled.choice.repeated_blocks(blocks, MIN_REPEATED_BYTES)
+        return places
     lengths = Counter([block[1] for block in blocks if block[1] >= MIN_REPEATED_BYTES])
     shared = {length for length, count in lengths.items() if count > 1}
     if not shared:

@@ -99,14 +99,15 @@ def is_local(url: str) -> bool:
     return url == MEMORY or url.startswith(LMDB)
 
 
-def _open_on_server(url: str, namespace: str, configuration: str | None, **timing: Any) -> Store:
+def _open_on_server(url: str, namespace: str, configuration: str | None, **options: Any) -> Store:
     """Open a store on a server. The client library is imported only here: other stores start without it."""
     address = read_address(url)
     with _requires_redis(url):
+        from dedupcrawl.stores.redis.namespace import OpenOptions  # noqa: PLC0415  # it needs redis, as the others do
         from dedupcrawl.stores.redis.sharded.store import ShardedStore  # noqa: PLC0415  # an optional dependency
         from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # the same
     kind = ShardedStore if address.layout == SHARDED else RedisStore
-    return kind(address, namespace, configuration, **timing)
+    return kind(address, namespace, configuration, OpenOptions(**options))
 
 
 @contextmanager

@@ -180,9 +180,8 @@ class StoreInfo:
     layout: str = ""  #: "hash" or "compact" on a server, "" elsewhere
     hot: int | None = None  #: number of hot buckets; None where they are not counted
     hottest: tuple[HotBucket, ...] = ()  #: the fullest of them
-    damaged_claims: tuple[
-        str, ...
-    ] = ()  #: ids of claims that cannot be read, at most ``MAX_DAMAGED``; they count as open
+    #: ids of claims that cannot be read, at most ``MAX_DAMAGED``; they count as open
+    damaged_claims: tuple[str, ...] = ()
 
 
 class Store(Closing):

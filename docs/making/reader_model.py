@@ -55,9 +55,10 @@ from dedupcrawl.page.block_model import (
     promised_gain,
     unread_bytes,
 )
-from dedupcrawl.page.block_reader import MIN_MAIN_TEXT, classify, read_blocks, trim_choice
+from dedupcrawl.page.block_reader import MIN_MAIN_TEXT, classify, read_blocks
 from dedupcrawl.page.blocks import byte_length
 from dedupcrawl.page.document import parse, to_text
+from dedupcrawl.page.edges import trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.rules import MAIN_TEXT
 from dedupcrawl.tools.evaluation.extraction import ShingleOverlap, load_pages, overlap, score, tokenize

@@ -28,8 +28,17 @@ from dedupcrawl.page.block_features import (
     left_out_bytes,
     text_size,
 )
-from dedupcrawl.page.block_model import QUANTUM, best_choice, is_settled, load_model, promised_gain, unread_bytes
-from dedupcrawl.page.block_reader import classify
+from dedupcrawl.page.block_model import (
+    QUANTUM,
+    UNIT,
+    best_choice,
+    is_settled,
+    load_model,
+    probabilities,
+    promised_gain,
+    unread_bytes,
+)
+from dedupcrawl.page.block_reader import classify, texts_by_reason
 from dedupcrawl.page.blocks import (
     ANCHOR,
     BLOCKS,
@@ -49,8 +58,10 @@ from dedupcrawl.page.blocks import (
     flatten_fast,
 )
 from dedupcrawl.page.document import parse, to_text
-from dedupcrawl.page.rules import FILE_TYPES, SEPARATORS
-from dedupcrawl.page.scoring import ContainerScores
+from dedupcrawl.page.notices import offsets_of
+from dedupcrawl.page.rules import FILE_TYPES, SEPARATORS, SideKind
+from dedupcrawl.page.scoring import ContainerScores, choice_rules, classify_blocks
+from dedupcrawl.page.structure import repeated_blocks
 from dedupcrawl.tools.evaluation.extraction import load_pages
 from dedupcrawl.utils.optional import NO_EXTENSIONS
 from tests.data import data
@@ -67,6 +78,7 @@ OPTIONS = ReadOptions()
 MODES = [(False, False), (True, False), (True, True), (False, True)]
 SHORT = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 needs_walk = pytest.mark.skipif(compiled.walk is None, reason=f"page reading: {compiled.description()}")
+needs_choice = pytest.mark.skipif(compiled.choice is None, reason=f"page reading: {compiled.description()}")
 needs_features = pytest.mark.skipif(compiled.features is None, reason=f"page reading: {compiled.description()}")
 needs_trees = pytest.mark.skipif(compiled.trees is None, reason=f"page reading: {compiled.description()}")
 needs_blocks = pytest.mark.skipif(compiled.blocks is None, reason=f"page reading: {compiled.description()}")
@@ -427,9 +439,10 @@ def test_features_of_labelled_pages(monkeypatch: pytest.MonkeyPatch, name: str, 
             assert_same_features(tree, reasons)
         assert_same_scores(monkeypatch, tree, reasons, OPTIONS)
         found = read_tree(root)
-        with monkeypatch.context() as patch:
-            patch.setattr(compiled, "features", None)
-            assert read_tree(root) == found
+        for module in ("features", "choice", "trees"):
+            with monkeypatch.context() as patch:
+                patch.setattr(compiled, module, None)
+                assert read_tree(root) == found
 
 
 @needs_features
@@ -453,6 +466,95 @@ def test_scores_and_features_of_any_stream(
         for block, (size, links), tag in zip(tree.blocks, sizes, tags, strict=True)
     ]
     assert_same_scores(monkeypatch, replace(tree, blocks=sized), reasons, options)
+
+
+def assert_same_choice(monkeypatch: pytest.MonkeyPatch, tree: BlockTree, reasons: list[str]) -> None:
+    """Check the compiled choice of containers and blocks against Python."""
+    results = []
+    for module in (compiled.choice, None):
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled, "choice", module)
+            copied = replace(tree, sides=[*tree.sides])
+            chosen = classify_blocks(copied, OPTIONS) if tree.blocks else None
+            texts = [texts_by_reason(tree, reasons, named) for named in (-1, 0, len(tree.blocks) // 2)]
+            results.append((chosen, texts, repeated_blocks(tree.blocks)))
+    assert results[0] == results[1]
+
+
+@needs_choice
+@settings(SHORT, max_examples=400)
+@given(STREAMS, st.integers(0, 2**32 - 1))
+def test_choice_of_any_stream(monkeypatch: pytest.MonkeyPatch, stream: str, seed: int) -> None:
+    tree = build_block_tree(stream, OPTIONS)
+    generator = np.random.default_rng(seed)
+    reasons = [str(reason) for reason in generator.choice([*REASONS, "of another reader"], len(tree.blocks))]
+    assert_same_choice(monkeypatch, tree, reasons)
+    sizes = generator.integers(1, 900, (len(tree.blocks), 2))
+    tags = generator.choice(["p", "h1", "h2", "td", "li", "div", "pre", "dd", "figcaption"], len(tree.blocks))
+    kinds = generator.choice(
+        len(SideKind), len(tree.parents), p=[0.7, *[0.3 / (len(SideKind) - 1)] * (len(SideKind) - 1)]
+    )
+    sized = [
+        (block[0], int(size), int(min(size, links)) if tag != "p" else 0, *block[3:5], str(tag), block[6])
+        for block, (size, links), tag in zip(tree.blocks, sizes, tags, strict=True)
+    ]
+    changed = replace(
+        tree,
+        blocks=sized,
+        sides=[[*SideKind][kind] for kind in kinds],
+        is_discussion=seed % 5 == 0,
+        posts=frozenset([1]) if seed % 5 == 0 and len(kinds) > 1 else frozenset(),
+        around_posts=frozenset([0]) if seed % 3 == 0 else frozenset(),
+    )
+    assert_same_choice(monkeypatch, changed, reasons)
+
+
+@needs_choice
+@SHORT
+@given(st.lists(st.text("abcjz\0é", min_size=1, max_size=4), max_size=4), st.text("abcjz\0é"))
+def test_parts_are_found_where_python_finds_them(monkeypatch: pytest.MonkeyPatch, parts: list[str], text: str) -> None:
+    arguments = [part.encode() for part in parts], text.encode()
+    found = offsets_of(*arguments)
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "choice", None)
+        assert offsets_of(*arguments) == found
+
+
+@needs_choice
+def test_choices_of_lists_that_do_not_fit_are_refused() -> None:
+    choice, rules = compiled.choice, choice_rules()
+    assert choice is not None
+    tree, reasons, _ = classify(parse(f"<div><p>{PARAGRAPH}</p></div><div><p>{CHINESE}</p></div>"), OPTIONS)
+    parents, count = tree.parents, len(tree.parents)
+    numbers, scores, empty, none = [0] * count, [0.0] * count, [""] * count, frozenset[int]()
+    backwards = [*reversed(parents)]
+    outside = [(*tree.blocks[0][:6], count), *tree.blocks[1:]]
+    for call in (
+        lambda: choice.sum_descendants(parents, numbers, numbers, scores[1:]),
+        lambda: choice.sum_descendants(backwards, numbers, [1] * count, scores),
+        lambda: choice.sum_descendants([], [], [], []),
+        lambda: choice.kept_scores(scores, empty[1:]),
+        lambda: rules.remove_side_parts(parents, tree.sides, empty, scores[1:], none, 1.0),
+        lambda: rules.remove_side_parts(backwards, tree.sides, empty, scores, none, 1.0),
+        lambda: rules.remove_poor(parents, scores, numbers, numbers, empty[1:], none),
+        lambda: rules.remove_poor(backwards, scores, numbers, numbers, empty, none),
+        lambda: rules.reasons_around(count, parents, empty),
+        lambda: rules.reasons_around(0, backwards, empty),
+        lambda: rules.assign_reasons(tree.blocks, reasons[1:], empty, none, False, bool),
+        lambda: rules.assign_reasons(outside, [""] * len(outside), empty, none, False, bool),
+        lambda: texts_by_reason(tree, reasons[1:], 0),
+        lambda: offsets_of([b""], b"text"),
+    ):
+        with pytest.raises(ValueError):
+            call()
+    lists = [[*block] for block in tree.blocks]
+    for wrong in (
+        lambda: texts_by_reason(replace(tree, blocks=lists), reasons, 0),  # type: ignore[arg-type]
+        lambda: repeated_blocks(lists),  # type: ignore[arg-type]
+        lambda: rules.reasons_around(0, parents, numbers),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError):
+            wrong()
 
 
 @needs_features
@@ -551,11 +653,59 @@ def test_trees_that_do_not_fit_are_refused() -> None:
     trees = load_model()[0]
     arrays = trees.feature, trees.limit, trees.left, trees.right, trees.value
     assert compiled.trees is not None
+    forest = compiled.trees.Forest(*arrays)
     for columns, sums in (((1, 5), 5), ((64, 5), 4)):
         with pytest.raises(ValueError):
-            compiled.trees.add_leaves(*arrays, np.zeros(columns, np.float32), np.zeros(sums))
-    with pytest.raises(ValueError):
-        compiled.trees.add_leaves(*arrays[:4], trees.value[:3], np.zeros((64, 5), np.float32), np.zeros(5))
+            forest.add_leaves(np.zeros(columns, np.float32), np.zeros(sums))
+        for excluded in (5, 6):
+            rows = np.zeros(columns, np.float32), np.zeros(excluded, np.uint8), np.zeros(sums)
+            with pytest.raises(ValueError):
+                forest.probabilities(*rows, UNIT, QUANTUM)
+    for changed in (
+        (*arrays[:4], trees.value[:3]),
+        (*arrays[:4], np.zeros((len(trees.value), 33), np.float32)),
+        (trees.feature - 99, *arrays[1:]),
+        (trees.feature, trees.limit[:, 1:].copy(), *arrays[2:]),
+    ):
+        with pytest.raises(ValueError):
+            compiled.trees.Forest(*changed)
+
+
+@needs_trees
+@SHORT
+@given(st.integers(1, 300), st.integers(0, 2**32 - 1))
+def test_probabilities_of_any_rows(monkeypatch: pytest.MonkeyPatch, count: int, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    trees, _ = load_model()
+    values = generator.normal(0, 10, (FEATURES, count)).astype(np.float32)
+    excluded = generator.random(count) < generator.random()
+    zeros = np.zeros(count)
+    features = BlockFeatures(values.T, zeros, zeros, zeros, excluded, is_familiar=False)
+    found = probabilities(trees, features)
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled, "trees", None)
+        assert found.tolist() == probabilities(trees, features).tolist()
+
+
+@needs_trees
+def test_all_probabilities_are_those_of_numpy() -> None:
+    """No sum of leaves of our trees has another probability in C, whose ``exp`` may differ in the last bit."""
+    value, exists = (each.astype(np.float64) for each in (load_model()[0].value, np.isfinite(load_model()[0].lefts)))
+    lowest, highest = (int((sign * np.max(sign * value * exists - 1e9 * (1 - exists), 1)).sum()) for sign in (-1, 1))
+    bits = (highest - lowest).bit_length()
+    # One tree adds the lowest sum, each other one a power of two where its feature is 1.
+    leaves = np.array([[lowest, lowest], *([0, 1 << bit] for bit in range(bits))], np.float32)
+    feature = np.arange(-1, bits, dtype=np.intp).clip(0)[:, None]
+    limit, left, right = (np.full((bits + 1, 1), number, kind) for number, kind in ((0.5, "f4"), (1, "u4"), (2, "u4")))
+    assert compiled.trees is not None
+    forest = compiled.trees.Forest(feature, limit, left, right, leaves)
+    for first in range(0, highest - lowest + 1, 1 << 16):
+        numbers = np.arange(first, min(first + (1 << 16), highest - lowest + 1))
+        found, none = np.empty(len(numbers)), np.zeros(len(numbers), np.uint8)
+        columns = (numbers >> np.arange(bits)[:, None] & 1).astype(np.float32)
+        forest.probabilities(columns, none, found, UNIT, QUANTUM)
+        expected = np.rint(1 / (1 + np.exp(-(numbers + lowest) / UNIT)) / QUANTUM) * QUANTUM
+        assert np.array_equal(found, expected)
 
 
 # -- where they are missing -------------------------------------------------------------------------
@@ -583,7 +733,7 @@ def test_they_can_be_turned_off(value: str) -> None:
     description, _, page = run.stdout.strip().partition("\n")
     assert page == str(read_tree(parse(source), html=source))
     if value:
-        parts = ("walk by libxslt", "blocks by Python", "features by numpy", "model by numpy")
+        parts = ("walk by libxslt", "blocks by Python", "features by numpy", "choice by Python", "model by numpy")
         assert description == ", ".join(f"{part} ({NO_EXTENSIONS} is set)" for part in parts)
     elif not os.environ.get(NO_EXTENSIONS):
         assert description == compiled.description()
@@ -597,7 +747,7 @@ def test_without_one_or_the_other_the_page_is_the_same(monkeypatch: pytest.Monke
     monkeypatch.setattr(compiled, "blocks", None)
     assert read_tree(root) == page
     monkeypatch.undo()
-    for name in ("blocks", "features", "trees"):
+    for name in ("blocks", "features", "choice", "trees"):
         monkeypatch.setattr(compiled, name, None)
         assert read_tree(root) == page
 

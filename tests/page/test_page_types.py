@@ -14,8 +14,8 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.decision import Status
 from dedupcrawl.page import Kind, Page, read_page
 from dedupcrawl.page.block_model import MODEL_FILE, Trees, best_choice, expected_f1, load_model
-from dedupcrawl.page.block_reader import trim_choice
 from dedupcrawl.page.document import parse
+from dedupcrawl.page.edges import trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.notices import is_consent_text
 from dedupcrawl.page.rules import CONSENT

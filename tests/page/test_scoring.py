@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedupcrawl.page.edges import EDGE_COST, best_range, frame_blocks, trim
 from dedupcrawl.page.rules import EDGE, FRAME, MAIN_TEXT, OUTSIDE, REPEATED, TEASER
-from dedupcrawl.page.scoring import EDGE_COST, best_range, frame_blocks, trim
 from dedupcrawl.page.structure import MIN_REPEATED_BYTES, mark_repeated, repeated_blocks
 
 scores = st.lists(st.integers(-200, 600).map(float), max_size=12)

@@ -10,6 +10,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import KEY_BYTES, Record, Store, scheme_json, url_key
 from dedupcrawl.stores.redis.address import SHARDED, is_server, read_address
+from dedupcrawl.stores.redis.namespace import OpenOptions
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.redis.store import RedisStore
 from tests.stores.servers import WAIT
@@ -73,9 +74,8 @@ class Opener:
         if is_server(self.url):  # whose own clock would rule
             address = read_address(self.url)
             kind = ShardedStore if address.layout == SHARDED else RedisStore
-            store: Store = kind(
-                address, namespace, scheme_json(scheme), lease=lease, ttl=ttl, clock=clock, server_clock=clock
-            )
+            options = OpenOptions(lease=lease, ttl=ttl, clock=clock, server_clock=clock)
+            store: Store = kind(address, namespace, scheme_json(scheme), options)
             if isinstance(store, ShardedStore):
                 store._wire._patience = 2 * WAIT
         else:

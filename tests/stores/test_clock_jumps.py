@@ -13,6 +13,7 @@ import pytest
 
 from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.redis.address import read_address
+from dedupcrawl.stores.redis.namespace import OpenOptions
 from dedupcrawl.stores.redis.store import RedisStore
 from tests.stores.factories import Clock, Opener, file, record
 
@@ -24,7 +25,7 @@ TTL = 3600.0
 
 
 def worker(server: Server, clock: Clock) -> RedisStore:
-    return RedisStore(read_address(server.url), "news", scheme_json({}), lease=60.0, ttl=TTL, clock=clock)
+    return RedisStore(read_address(server.url), "news", scheme_json({}), OpenOptions(lease=60.0, ttl=TTL, clock=clock))
 
 
 @pytest.mark.parametrize("jump", [DAY, -DAY])

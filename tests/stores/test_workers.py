@@ -13,6 +13,7 @@ from redis.exceptions import ResponseError
 
 from dedupcrawl.stores import open_existing, open_store
 from dedupcrawl.stores.redis.address import read_address
+from dedupcrawl.stores.redis.namespace import OpenOptions
 from dedupcrawl.stores.redis.store import RedisStore
 from dedupcrawl.stores.workers import InvalidStatsError, WorkersInfo, WorkerStats
 from tests.stores.factories import file, lmdb_url, record
@@ -113,7 +114,7 @@ def test_a_worker_whose_lease_has_ended_is_gone_until_it_comes_back(server: Serv
 def test_those_long_gone_make_room_when_another_comes(server: Server) -> None:
     address = read_address(server.url)
     past = time.time() - 7200
-    old = RedisStore(address, "news", "{}", lease=60.0, ttl=None, server_clock=lambda: past)
+    old = RedisStore(address, "news", "{}", OpenOptions(lease=60.0, ttl=None, server_clock=lambda: past))
     old.publish(STATS)
     old.renew()
     assert states(server) == []

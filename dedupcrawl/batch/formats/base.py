@@ -54,9 +54,7 @@ class PartError(DedupError):
 
     def __init__(self, part: str, row: int, why: str) -> None:
         super().__init__(part, row, why)
-        self.part = part
-        self.row = row
-        self.why = why
+        self.part, self.row, self.why = part, row, why
 
     def __str__(self) -> str:
         return f"{self.part}: cannot be read{f' from row {self.row} on' if self.row else ''}: {self.why}"

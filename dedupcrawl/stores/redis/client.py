@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import secrets
+from abc import abstractmethod
 from contextlib import nullcontext
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis import Redis
@@ -14,9 +15,10 @@ from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import NoScriptError
 
 from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
+from dedupcrawl.stores.base import Store
 from dedupcrawl.stores.records import OWNER_BYTES
 from dedupcrawl.stores.redis.connection import SERVER_ERRORS, connect, store_error
-from dedupcrawl.stores.redis.namespace import milliseconds
+from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds
 from dedupcrawl.stores.redis.scripts import script_of
 from dedupcrawl.stores.redis.transports import ClusterTransport, NotConnectedError, Operation, PipelinedConnection
 
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
     from redis import RedisCluster
 
     from dedupcrawl.stores.redis.address import Address
-    from dedupcrawl.stores.redis.namespace import KeyNames
+    from dedupcrawl.stores.redis.namespace import OpenOptions
     from dedupcrawl.stores.redis.transports import Argument
+    from dedupcrawl.stores.workers import WorkerStats
 
 Arguments = tuple["Argument", ...]
 
@@ -229,3 +232,62 @@ class RedisSession:
         self.client.close()
         if isinstance(self.client, Redis):
             self.client.connection_pool.disconnect()
+
+
+class ServerStore(Store):
+    """What the stores on servers share: how they are opened and closed. Arguments are those of ``RedisStore``."""
+
+    remote = True
+
+    def __init__(self, address: Address, namespace: str, scheme: str | None, options: OpenOptions) -> None:
+        self.url = address.shown
+        self.namespace = namespace
+        self.secret = options.secret
+        self._scheme = scheme
+        self._lease = round(options.lease * 1000)
+        self._ttl = None if options.ttl is None else round(options.ttl * 1000)
+        self._clock = options.clock
+        self._names = KeyNames(namespace)
+        self._lock = RLock()
+        self._stats = b""
+        self._session = RedisSession(address, self._names, options.server_clock)
+
+    def publish(self, stats: WorkerStats) -> None:
+        self._stats = stats.to_json()
+
+    def close(self) -> None:
+        if self._session.is_forked:
+            return  # claims and connections belong to the parent
+        with self._lock:
+            if not self._session.ended:
+                try:
+                    self._leave()
+                finally:
+                    self._end()
+
+    def _leave(self) -> None:
+        """Withdraw own claims, and publish the last statistics.
+
+        A step that the server refuses does not prevent the next. A server that does not answer is asked no more.
+        """
+        refused: StoreError | None = None
+        for step in (*self._withdrawals(), self._publish_end):
+            try:
+                step()
+            except StoreUnreachableError:
+                raise
+            except StoreError as error:
+                refused = refused or error
+        if refused is not None:
+            raise refused
+
+    @abstractmethod
+    def _withdrawals(self) -> Sequence[Callable[[], object]]:
+        """Return the steps that withdraw own claims, including those of offers that got no reply."""
+
+    def _publish_end(self) -> None:
+        if self._scheme is not None:  # otherwise it was opened to read, and is no owner
+            self._session.call("leave", self._stats)
+
+    def _end(self) -> None:
+        self._session.end()

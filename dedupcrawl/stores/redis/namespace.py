@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
@@ -30,6 +31,18 @@ _UNSAFE = re.compile(r"[%{}]")
 _META = re.compile(re.escape(PREFIX) + r"\{(.*)\}:meta", re.DOTALL)
 _SHELVES = re.compile(rb"\d+ sharded-([2-9]|[1-9]\d{1,8}) \S+")
 _MAX_SECONDS = 1e11  # three thousand years
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenOptions:
+    """How a store on servers opens a namespace; the first five as for :func:`~dedupcrawl.stores.open_store`."""
+
+    lease: float
+    ttl: float | None
+    secret: SecretSeed | None = None
+    reset: bool = False
+    clock: Callable[[], float] = time.time
+    server_clock: Callable[[], float] | None = None  #: returns the Unix time in place of the server's clock; for tests
 
 
 @dataclass(frozen=True, slots=True)

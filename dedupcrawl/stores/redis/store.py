@@ -10,15 +10,13 @@ A call whose reply is lost may have been executed. So every operation can be cal
 from __future__ import annotations
 
 import logging
-import time
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.errors import DamageError, StoreError, StoreMismatchError, StoreUnreachableError
-from dedupcrawl.stores.base import ClaimState, Offer, Store, log_damage, log_reset, raise_damage, url_key
-from dedupcrawl.stores.redis.client import RedisSession
+from dedupcrawl.errors import DamageError, StoreMismatchError
+from dedupcrawl.stores.base import ClaimState, Offer, log_damage, log_reset, raise_damage, url_key
+from dedupcrawl.stores.redis.client import ServerStore
 from dedupcrawl.stores.redis.info import namespace_info, remove_namespace, workers_info
-from dedupcrawl.stores.redis.namespace import KeyNames, decode_candidate, milliseconds, open_namespace
+from dedupcrawl.stores.redis.namespace import decode_candidate, milliseconds, open_namespace
 from dedupcrawl.stores.redis.offers import MAX_ID, MAX_IDS_PER_CALL, OfferClient, join_keys
 from dedupcrawl.stores.redis.packed_urls import pack_url
 from dedupcrawl.utils.iteration import chunked
@@ -29,61 +27,38 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate, OnDamage, Record, StoreInfo
     from dedupcrawl.stores.redis.address import Address
     from dedupcrawl.stores.redis.client import NamespaceLostError
+    from dedupcrawl.stores.redis.namespace import OpenOptions
     from dedupcrawl.stores.redis.transports import Argument
-    from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
-    from dedupcrawl.text.secret_seed import SecretSeed
+    from dedupcrawl.stores.workers import WorkersInfo
 
 logger = logging.getLogger(__name__)
 
 
-class RedisStore(Store):
+class RedisStore(ServerStore):
     """One namespace on a server.
 
-    Arguments and errors are those of :func:`~dedupcrawl.stores.open_store`, except:
+    Errors are those of :func:`~dedupcrawl.stores.open_store`.
 
     Args:
         address: where the server is.
+        namespace: which part of the store.
         scheme: JSON of the configuration; None: accept any, and the namespace must exist.
-        secret: the secret seed of a new namespace.
-        reset: whether to remove the namespace first; nobody else may have it open.
-        server_clock: returns the Unix time in seconds in place of the server's clock; for tests.
+        options: lease, time to live, secret seed and clocks.
     """
 
-    remote = True
-
-    def __init__(
-        self,
-        address: Address,
-        namespace: str,
-        scheme: str | None,
-        *,
-        lease: float,
-        ttl: float | None,
-        secret: SecretSeed | None = None,
-        reset: bool = False,
-        clock: Callable[[], float] = time.time,
-        server_clock: Callable[[], float] | None = None,
-    ) -> None:
-        self.url = address.shown
-        self.namespace = namespace
+    def __init__(self, address: Address, namespace: str, scheme: str | None, options: OpenOptions) -> None:
+        super().__init__(address, namespace, scheme, options)
         self._layout = address.layout
-        self._scheme = scheme
-        self.secret = secret
         self._is_entered = False
-        self._lease = round(lease * 1000)
-        ttl_ms = None if ttl is None else round(ttl * 1000)
-        self._ttl: Argument = "" if ttl_ms is None else ttl_ms
-        self._clock = clock
-        self._names = KeyNames(namespace)
-        self._lock = RLock()
+        self._ttl_argument: Argument = "" if self._ttl is None else self._ttl
         self._own: set[int] = set()  # ids of own claims
         self._lost = 0  # how many own claims others have removed, as far as this object has noticed
-        self._stats = b""
-        self._session = RedisSession(address, self._names, server_clock)
         self._call = self._session.call
-        self._offers = OfferClient(self._session, self._on_namespace_lost, clock, lease=self._lease, ttl=ttl_ms)
+        self._offers = OfferClient(
+            self._session, self._on_namespace_lost, options.clock, lease=self._lease, ttl=self._ttl
+        )
         try:
-            if reset:
+            if options.reset:
                 pages = self._session.with_client(lambda client: remove_namespace(client, self.url, self._names))
                 log_reset(self.url, namespace, pages)
             self._enter()
@@ -131,7 +106,7 @@ class RedisStore(Store):
 
     def restore(self, records: Sequence[Record]) -> int:
         self._offers.withdraw_unconfirmed()  # otherwise records to be withdrawn would count as stored
-        hits = self._session.call_many("find", [(self._ttl, join_keys(record.own_keys)) for record in records])
+        hits = self._session.call_many("find", [(self._ttl_argument, join_keys(record.own_keys)) for record in records])
         pairs = zip(records, map(self._candidates, hits), strict=True)
         fresh = [record for record, candidates in pairs if not record.is_among(candidates)]
         if fresh:
@@ -142,20 +117,20 @@ class RedisStore(Store):
         return Offer(reply) if isinstance(reply, int) else Offer(None, self._candidates(reply))
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
-        return self._candidates(self._call("find", self._ttl, join_keys(probes)))
+        return self._candidates(self._call("find", self._ttl_argument, join_keys(probes)))
 
     def get(self, id: int) -> Candidate | None:
-        hits = self._call("get", self._ttl, id) if 0 < id <= MAX_ID else ()
+        hits = self._call("get", self._ttl_argument, id) if 0 < id <= MAX_ID else ()
         return next(iter(self._candidates(hits)), None)
 
     def lookup(self, url: str) -> Candidate | None:
-        hits = self._call("lookup", self._ttl, url_key(url), pack_url(url))
+        hits = self._call("lookup", self._ttl_argument, url_key(url), pack_url(url))
         return next(iter(self._candidates(hits)), None)
 
     def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
         start = 0
         while start >= 0:
-            start, hits, damaged = self._call("list_records", self._ttl, start)
+            start, hits, damaged = self._call("list_records", self._ttl_argument, start)
             self._report(damaged, on_damage)
             for hit in hits:
                 try:
@@ -214,7 +189,7 @@ class RedisStore(Store):
         return int(removed) + more
 
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
-        removed = self._in_steps("prune", on_damage, self._ttl, milliseconds(self._clock() - older_than))
+        removed = self._in_steps("prune", on_damage, self._ttl_argument, milliseconds(self._clock() - older_than))
         self._report(self._call("remove_owners"), on_damage)
         return removed
 
@@ -245,44 +220,14 @@ class RedisStore(Store):
             lambda client: namespace_info(client, self._call, self.url, self._names, self._meta)
         )
 
-    def publish(self, stats: WorkerStats) -> None:
-        self._stats = stats.to_json()
-
     def workers(self) -> WorkersInfo:
         return self._session.with_client(lambda client: workers_info(client, self._names))
 
-    def close(self) -> None:
-        if self._session.is_forked:
-            return  # claims and connections belong to the parent
-        with self._lock:
-            if not self._session.ended:
-                try:
-                    self._leave()
-                finally:
-                    self._session.end()
-
-    def _leave(self) -> None:
-        """Release own claims, including those of offers that got no reply, and publish the last statistics.
-
-        A step that the server refuses does not prevent the next. A server that does not answer is asked no more.
-        """
-        refused: StoreError | None = None
-        for step in (self._offers.withdraw_unconfirmed, self._release_own, self._publish_end):
-            try:
-                step()
-            except StoreUnreachableError:
-                raise
-            except StoreError as error:
-                refused = refused or error
-        if refused is not None:
-            raise refused
+    def _withdrawals(self) -> Sequence[Callable[[], object]]:
+        return self._offers.withdraw_unconfirmed, self._release_own
 
     def _release_own(self) -> None:
         self.release(list(self._own))
-
-    def _publish_end(self) -> None:
-        if self._scheme is not None:  # otherwise it was opened to read, and is no owner
-            self._call("leave", self._stats)
 
 
 def _valid_ids(ids: Iterable[int]) -> list[int]:

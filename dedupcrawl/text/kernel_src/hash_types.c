@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static PyObject *
 hasher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -29,17 +28,9 @@ hasher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static void
-hasher_dealloc(HasherObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(self->text_type);
-    Py_XDECREF(self->hash_long_word);
-    PyBuffer_Release(&self->letters);
-    PyBuffer_Release(&self->rising);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+DEFINE_DEALLOC(hasher_dealloc, HasherObject,
+               Py_XDECREF(self->text_type); Py_XDECREF(self->hash_long_word); PyBuffer_Release(&self->letters);
+               PyBuffer_Release(&self->rising);)
 
 /* Return the points as bytes, 4 each, little-endian. */
 static PyObject *
@@ -166,25 +157,11 @@ hasher_shingles(HasherObject *self, PyObject *args)
     return result;
 }
 
-static PyMethodDef hasher_methods[] = {
-    {"tokens", (PyCFunction)hasher_tokens, METH_O, NULL},
-    {"shingles", (PyCFunction)hasher_shingles, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
+DEFINE_METHODS(hasher_methods, METHOD("tokens", hasher_tokens, METH_O),
+               METHOD("shingles", hasher_shingles, METH_VARARGS))
 
-static PyType_Slot hasher_slots[] = {
-    {Py_tp_new, hasher_new},
-    {Py_tp_dealloc, hasher_dealloc},
-    {Py_tp_methods, hasher_methods},
-    {0, NULL},
-};
-
-PyType_Spec hasher_spec = {
-    .name = "dedupcrawl.text._kernel.Hasher",
-    .basicsize = sizeof(HasherObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = hasher_slots,
-};
+DEFINE_TYPE(hasher_spec, "Hasher", HasherObject, 0,
+            {Py_tp_new, hasher_new}, {Py_tp_dealloc, hasher_dealloc}, {Py_tp_methods, hasher_methods})
 
 static PyObject *
 sketcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -243,20 +220,10 @@ sketcher_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static void
-sketcher_dealloc(TextSketcherObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(self->result);
-    Py_XDECREF(self->normalizer);
-    Py_XDECREF(self->hasher);
-    PyBuffer_Release(&self->rounds);
-    PyBuffer_Release(&self->orders);
-    PyBuffer_Release(&self->row_factors);
-    PyBuffer_Release(&self->band_offsets);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+DEFINE_DEALLOC(sketcher_dealloc, TextSketcherObject,
+               Py_XDECREF(self->result); Py_XDECREF(self->normalizer); Py_XDECREF(self->hasher);
+               PyBuffer_Release(&self->rounds); PyBuffer_Release(&self->orders); PyBuffer_Release(&self->row_factors);
+               PyBuffer_Release(&self->band_offsets);)
 
 static PyObject *
 key_as_bytes(uint64_t key)
@@ -379,22 +346,8 @@ sketcher_sketch_string(TextSketcherObject *self, PyObject *string)
     return result;
 }
 
-static PyMethodDef sketcher_methods[] = {
-    {"sketch", (PyCFunction)sketcher_sketch, METH_O, NULL},
-    {"sketch_string", (PyCFunction)sketcher_sketch_string, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
-};
+DEFINE_METHODS(sketcher_methods, METHOD("sketch", sketcher_sketch, METH_O),
+               METHOD("sketch_string", sketcher_sketch_string, METH_O))
 
-static PyType_Slot sketcher_slots[] = {
-    {Py_tp_new, sketcher_new},
-    {Py_tp_dealloc, sketcher_dealloc},
-    {Py_tp_methods, sketcher_methods},
-    {0, NULL},
-};
-
-PyType_Spec sketcher_spec = {
-    .name = "dedupcrawl.text._kernel.Sketcher",
-    .basicsize = sizeof(TextSketcherObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = sketcher_slots,
-};
+DEFINE_TYPE(sketcher_spec, "Sketcher", TextSketcherObject, 0,
+            {Py_tp_new, sketcher_new}, {Py_tp_dealloc, sketcher_dealloc}, {Py_tp_methods, sketcher_methods})

@@ -225,21 +225,15 @@ next_code(const uint8_t *text, Py_ssize_t size, Py_ssize_t *at)
     return code;
 }
 
-enum { AT_ONCE = 8 }; /* bytes */
-
 /* The number of letters a to z at the beginning of a text. */
 static inline Py_ssize_t
 ascii_letters(const uint8_t *text, Py_ssize_t size)
 {
     Py_ssize_t at = 0;
-#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#ifdef HAS_MARKS
     /* Without a branch for each letter: the ends of words cannot be predicted. */
-    const uint64_t ones = UINT64_C(0x0101010101010101), highest = 0x80 * ones;
     for (; size - at >= AT_ONCE; at += AT_ONCE) {
-        uint64_t bytes;
-        memcpy(&bytes, text + at, AT_ONCE);
-        uint64_t low = bytes & ~highest, from_a = low + (0x80 - 'a') * ones, above_z = low + (0x80 - 'z' - 1) * ones;
-        uint64_t others = ~(from_a & ~above_z & ~bytes) & highest;
+        uint64_t others = marked_bytes(text + at, 'a', 'z') ^ HIGHEST_BITS;
         if (others) {
             return at + __builtin_ctzll(others) / 8;
         }
@@ -726,28 +720,11 @@ identity_signature(IdentityObject *self, PyObject *lines)
     return PyBytes_FromStringAndSize((const char *)bytes, SIGNATURE_BYTES);
 }
 
-static PyMethodDef identity_methods[] = {
-    {"names", (PyCFunction)identity_names, METH_VARARGS, NULL},
-    {"values", (PyCFunction)identity_values, METH_VARARGS, NULL},
-    {"shorts", (PyCFunction)identity_shorts, METH_VARARGS, NULL},
-    {"sentences", (PyCFunction)identity_sentences, METH_VARARGS, NULL},
-    {"signature", (PyCFunction)identity_signature, METH_O, NULL},
-    {"has_view_word", (PyCFunction)identity_has_view_word, METH_O, NULL},
-    {"pack", (PyCFunction)identity_pack, METH_VARARGS, NULL},
-    {"sketch", (PyCFunction)identity_sketch, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
+DEFINE_METHODS(identity_methods, METHOD("names", identity_names, METH_VARARGS),
+               METHOD("values", identity_values, METH_VARARGS), METHOD("shorts", identity_shorts, METH_VARARGS),
+               METHOD("sentences", identity_sentences, METH_VARARGS), METHOD("signature", identity_signature, METH_O),
+               METHOD("has_view_word", identity_has_view_word, METH_O), METHOD("pack", identity_pack, METH_VARARGS),
+               METHOD("sketch", identity_sketch, METH_VARARGS))
 
-static PyType_Slot identity_slots[] = {
-    {Py_tp_new, identity_new},
-    {Py_tp_dealloc, identity_dealloc},
-    {Py_tp_methods, identity_methods},
-    {0, NULL},
-};
-
-PyType_Spec identity_spec = {
-    .name = "dedupcrawl.text._kernel.IdentitySketcher",
-    .basicsize = sizeof(IdentityObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = identity_slots,
-};
+DEFINE_TYPE(identity_spec, "IdentitySketcher", IdentityObject, 0,
+            {Py_tp_new, identity_new}, {Py_tp_dealloc, identity_dealloc}, {Py_tp_methods, identity_methods})

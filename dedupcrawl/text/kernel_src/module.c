@@ -100,9 +100,9 @@ module_weigh_bits(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t
 }
 
 static PyMethodDef functions[] = {
-    {"utf8_length", (PyCFunction)module_utf8_length, METH_O, NULL},
-    {"least_hashes", (PyCFunction)(void (*)(void))module_least_hashes, METH_FASTCALL, NULL},
-    {"weigh_bits", (PyCFunction)(void (*)(void))module_weigh_bits, METH_FASTCALL, NULL},
+    METHOD("utf8_length", module_utf8_length, METH_O),
+    METHOD("least_hashes", module_least_hashes, METH_FASTCALL),
+    METHOD("weigh_bits", module_weigh_bits, METH_FASTCALL),
     {NULL, NULL, 0, NULL},
 };
 
@@ -117,14 +117,11 @@ static int
 module_exec(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
-    if (!add_type(module, &record_maker_spec, &state->record_maker)) {
-        return -1;
+#define ADD(TYPE)                                              \
+    if (!add_type(module, &TYPE##_spec, &state->TYPE)) {       \
+        return -1;                                             \
     }
-    if (!add_type(module, &normalizer_spec, &state->normalizer) || !add_type(module, &text_spec, &state->text)
-        || !add_type(module, &hasher_spec, &state->hasher) || !add_type(module, &sketcher_spec, &state->sketcher)
-        || !add_type(module, &identity_spec, &state->identity)) {
-        return -1;
-    }
+    EACH_TYPE(ADD)
     return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
 }
 
@@ -132,12 +129,8 @@ static int
 module_traverse(PyObject *module, visitproc visit, void *arg)
 {
     ModuleState *state = PyModule_GetState(module);
-    Py_VISIT(state->record_maker);
-    Py_VISIT(state->normalizer);
-    Py_VISIT(state->text);
-    Py_VISIT(state->hasher);
-    Py_VISIT(state->sketcher);
-    Py_VISIT(state->identity);
+#define VISIT(TYPE) Py_VISIT(state->TYPE);
+    EACH_TYPE(VISIT)
     return 0;
 }
 
@@ -145,12 +138,8 @@ static int
 module_clear(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
-    Py_CLEAR(state->record_maker);
-    Py_CLEAR(state->normalizer);
-    Py_CLEAR(state->text);
-    Py_CLEAR(state->hasher);
-    Py_CLEAR(state->sketcher);
-    Py_CLEAR(state->identity);
+#define CLEAR(TYPE) Py_CLEAR(state->TYPE);
+    EACH_TYPE(CLEAR)
     return 0;
 }
 

@@ -27,6 +27,16 @@ reserve_points(PackedText *text, Py_ssize_t *capacity, Py_ssize_t needed)
     return 1;
 }
 
+/* Whether a code that has no single packed point has an expansion in the table. */
+static Outcome
+check_expansion(const NormalizationTable *table, uint32_t point, Py_ssize_t start, Py_ssize_t size)
+{
+    if (point & COMBINES) {
+        return NEEDS_PYTHON;
+    }
+    return !(point & RESIZED) || start > table->expansion_count - size ? BAD_TABLE : DONE;
+}
+
 /* Append a packed point unless it is a second space in a row. Without a branch: texts are hard to predict. */
 #define APPEND(point)                                        \
     do {                                                     \
@@ -52,12 +62,10 @@ reserve_points(PackedText *text, Py_ssize_t *capacity, Py_ssize_t needed)
             }                                                                                          \
             uint32_t point = table->packed[code];                                                      \
             if (UNLIKELY(point >= PACKED_LIMIT)) {                                                     \
-                if (point & COMBINES) {                                                                \
-                    return NEEDS_PYTHON;                                                               \
-                }                                                                                      \
                 Py_ssize_t start = table->starts[code], size = table->sizes[code];                     \
-                if (!(point & RESIZED) || start > table->expansion_count - size) {                     \
-                    return BAD_TABLE;                                                                  \
+                Outcome outcome = check_expansion(table, point, start, size);                          \
+                if (outcome != DONE) {                                                                 \
+                    return outcome;                                                                    \
                 }                                                                                      \
                 if (!reserve_points(result, &capacity, length + size + (count - i))) {                 \
                     return NO_MEMORY;                                                                  \
@@ -242,12 +250,10 @@ fold_code(const NormalizationTable *table, uint32_t code)
                 PUT(point);                                                                                       \
                 continue;                                                                                         \
             }                                                                                                     \
-            if (point & COMBINES) {                                                                               \
-                return NEEDS_PYTHON;                                                                              \
-            }                                                                                                     \
             Py_ssize_t start = table->starts[code], size = table->sizes[code];                                    \
-            if (!(point & RESIZED) || start > table->expansion_count - size) {                                    \
-                return BAD_TABLE;                                                                                 \
+            Outcome outcome = check_expansion(table, point, start, size);                                         \
+            if (outcome != DONE) {                                                                                \
+                return outcome;                                                                                   \
             }                                                                                                     \
             result->size = out - result->bytes;                                                                   \
             if (!reserve_bytes(result, size + (count - i))) {                                                     \

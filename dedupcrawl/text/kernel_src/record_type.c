@@ -73,15 +73,7 @@ maker_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static void
-maker_dealloc(RecordMakerObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(self->normalizer);
-    Py_XDECREF(self->sketcher);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+DEFINE_DEALLOC(maker_dealloc, RecordMakerObject, Py_XDECREF(self->normalizer); Py_XDECREF(self->sketcher);)
 
 /* What is made of a text, before it becomes Python objects. */
 typedef struct {
@@ -267,22 +259,7 @@ maker_keys(RecordMakerObject *self, PyObject *const *args, Py_ssize_t count)
     return keys_as_tuple(self, &made);
 }
 
-static PyMethodDef maker_methods[] = {
-    {"keys", (PyCFunction)(void (*)(void))maker_keys, METH_FASTCALL, NULL},
-    {"make", (PyCFunction)(void (*)(void))maker_make, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
-};
+DEFINE_METHODS(maker_methods, METHOD("keys", maker_keys, METH_FASTCALL), METHOD("make", maker_make, METH_FASTCALL))
 
-static PyType_Slot maker_slots[] = {
-    {Py_tp_new, maker_new},
-    {Py_tp_dealloc, maker_dealloc},
-    {Py_tp_methods, maker_methods},
-    {0, NULL},
-};
-
-PyType_Spec record_maker_spec = {
-    .name = "dedupcrawl.text._kernel.RecordMaker",
-    .basicsize = sizeof(RecordMakerObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = maker_slots,
-};
+DEFINE_TYPE(record_maker_spec, "RecordMaker", RecordMakerObject, 0,
+            {Py_tp_new, maker_new}, {Py_tp_dealloc, maker_dealloc}, {Py_tp_methods, maker_methods})

@@ -39,20 +39,10 @@ normalizer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static void
-normalizer_dealloc(NormalizerObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(self->text_type);
-    Py_XDECREF(self->pack_in_python);
-    PyBuffer_Release(&self->packed);
-    PyBuffer_Release(&self->sizes);
-    PyBuffer_Release(&self->starts);
-    PyBuffer_Release(&self->expansions);
-    PyBuffer_Release(&self->folding);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+DEFINE_DEALLOC(normalizer_dealloc, NormalizerObject,
+               Py_XDECREF(self->text_type); Py_XDECREF(self->pack_in_python); PyBuffer_Release(&self->packed);
+               PyBuffer_Release(&self->sizes); PyBuffer_Release(&self->starts); PyBuffer_Release(&self->expansions);
+               PyBuffer_Release(&self->folding);)
 
 /* Take over the points that Python has normalised. */
 static int
@@ -129,33 +119,12 @@ normalizer_pack(NormalizerObject *self, PyObject *string)
     return (PyObject *)text;
 }
 
-static PyMethodDef normalizer_methods[] = {
-    {"pack", (PyCFunction)normalizer_pack, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
-};
+DEFINE_METHODS(normalizer_methods, METHOD("pack", normalizer_pack, METH_O))
 
-static PyType_Slot normalizer_slots[] = {
-    {Py_tp_new, normalizer_new},
-    {Py_tp_dealloc, normalizer_dealloc},
-    {Py_tp_methods, normalizer_methods},
-    {0, NULL},
-};
+DEFINE_TYPE(normalizer_spec, "Normalizer", NormalizerObject, 0,
+            {Py_tp_new, normalizer_new}, {Py_tp_dealloc, normalizer_dealloc}, {Py_tp_methods, normalizer_methods})
 
-PyType_Spec normalizer_spec = {
-    .name = "dedupcrawl.text._kernel.Normalizer",
-    .basicsize = sizeof(NormalizerObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = normalizer_slots,
-};
-
-static void
-text_dealloc(TextObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    free(self->packed.points);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
+DEFINE_DEALLOC(text_dealloc, TextObject, free(self->packed.points);)
 
 static Py_ssize_t
 text_length(TextObject *self)
@@ -201,29 +170,14 @@ text_is_one_word_repeated(TextObject *self, PyObject *Py_UNUSED(ignored))
     return PyBool_FromLong(repeated);
 }
 
-static PyMethodDef text_methods[] = {
-    {"encoded", (PyCFunction)text_encoded, METH_NOARGS, NULL},
-    {"is_one_word_repeated", (PyCFunction)text_is_one_word_repeated, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
+DEFINE_METHODS(text_methods, METHOD("encoded", text_encoded, METH_NOARGS),
+               METHOD("is_one_word_repeated", text_is_one_word_repeated, METH_NOARGS))
 
 static PyGetSetDef text_attributes[] = {
     {"letters", (getter)text_letters, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-static PyType_Slot text_slots[] = {
-    {Py_tp_dealloc, text_dealloc},
-    {Py_sq_length, text_length},
-    {Py_bf_getbuffer, text_getbuffer},
-    {Py_tp_methods, text_methods},
-    {Py_tp_getset, text_attributes},
-    {0, NULL},
-};
-
-PyType_Spec text_spec = {
-    .name = "dedupcrawl.text._kernel.Text",
-    .basicsize = sizeof(TextObject),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .slots = text_slots,
-};
+DEFINE_TYPE(text_spec, "Text", TextObject, Py_TPFLAGS_DISALLOW_INSTANTIATION,
+            {Py_tp_dealloc, text_dealloc}, {Py_sq_length, text_length}, {Py_bf_getbuffer, text_getbuffer},
+            {Py_tp_methods, text_methods}, {Py_tp_getset, text_attributes})

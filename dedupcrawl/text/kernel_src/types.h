@@ -41,10 +41,33 @@ typedef struct {
     Py_buffer rounds, orders, row_factors, band_offsets;
 } TextSketcherObject;
 
-extern PyType_Spec normalizer_spec, text_spec, hasher_spec, sketcher_spec, identity_spec;
+extern PyType_Spec record_maker_spec, normalizer_spec, text_spec, hasher_spec, sketcher_spec, identity_spec;
 
-/* record_type.c */
-extern PyType_Spec record_maker_spec;
+/* Do something with the field of each type in a module's state; its specification is named alike. */
+#define EACH_TYPE(DO) DO(record_maker) DO(normalizer) DO(text) DO(hasher) DO(sketcher) DO(identity)
+
+/* Define the specification of a type, with more flags, by its slots. */
+#define DEFINE_TYPE(SPEC, NAME, OBJECT, FLAGS, ...)                                    \
+    static PyType_Slot SPEC##_slots[] = {__VA_ARGS__, {0, NULL}};                      \
+    PyType_Spec SPEC = {                                                               \
+        .name = "dedupcrawl.text._kernel." NAME,                                       \
+        .basicsize = sizeof(OBJECT),                                                   \
+        .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | (FLAGS),              \
+        .slots = SPEC##_slots,                                                         \
+    };
+
+/* Define the function that frees an object, after statements that release what it has. */
+#define DEFINE_DEALLOC(NAME, OBJECT, ...)    \
+    static void NAME(OBJECT *self)           \
+    {                                        \
+        PyTypeObject *type = Py_TYPE(self);  \
+        __VA_ARGS__                          \
+        type->tp_free(self);                 \
+        Py_DECREF(type);                     \
+    }
+
+#define DEFINE_METHODS(NAME, ...) static PyMethodDef NAME[] = {__VA_ARGS__, {NULL, NULL, 0, NULL}};
+#define METHOD(NAME, FUNCTION, FLAGS) {NAME, (PyCFunction)(void (*)(void))(FUNCTION), FLAGS, NULL}
 
 /* Raise the exception of an outcome other than DONE and NEEDS_PYTHON; returns 0. */
 int raise_outcome(Outcome outcome);

@@ -15,7 +15,7 @@ enum {
     STAMP_GAP = 16,
 };
 
-enum { BLOCK = 64, PART = 8 }; /* bytes without a digit that are passed over at a time; compilers use vector instructions */
+enum { BLOCK = 64 }; /* bytes without a digit that are passed over at a time; compilers use vector instructions */
 
 static inline int
 is_digit(uint8_t byte)
@@ -39,13 +39,9 @@ next_digit(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
     while (size - at >= BLOCK && !has_digit(text + at, BLOCK)) {
         at += BLOCK;
     }
-#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    const uint64_t ones = UINT64_C(0x0101010101010101), highest = 0x80 * ones;
-    for (; size - at >= PART; at += PART) {
-        uint64_t bytes;
-        memcpy(&bytes, text + at, PART);
-        uint64_t low = bytes & ~highest, from_0 = low + (0x80 - '0') * ones, above_9 = low + (0x80 - '9' - 1) * ones;
-        uint64_t found = from_0 & ~above_9 & ~bytes & highest;
+#ifdef HAS_MARKS
+    for (; size - at >= AT_ONCE; at += AT_ONCE) {
+        uint64_t found = marked_bytes(text + at, '0', '9');
         if (found) {
             return at + __builtin_ctzll(found) / 8;
         }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import MAX_HOTTEST, HotBucket
@@ -49,8 +48,7 @@ def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) ->
             yield fresh
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(NamedTuple):
     """How much is filed.
 
     The times are estimated where a tag has more than ``SAMPLES`` pages, ``keys`` where it has more than 16 times as

@@ -9,17 +9,20 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+from collections import OrderedDict
 from contextlib import suppress
 from itertools import zip_longest
-from threading import Lock, RLock
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import (
     FILE_ANYWAY,
     SCAN_CAP,
+    ClaimState,
     JudgedOffer,
     JudgedStore,
+    Judgement,
     Offer,
     StoreInfo,
     check_unused,
@@ -30,13 +33,12 @@ from dedupcrawl.stores.base import (
 )
 from dedupcrawl.stores.records import OWNER_BYTES
 from dedupcrawl.stores.redis.address import SHARDED
-from dedupcrawl.stores.redis.client import RedisSession
+from dedupcrawl.stores.redis.client import ServerStore
 from dedupcrawl.stores.redis.info import owners_here, workers_info
-from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds, open_namespace, stored_shelves
+from dedupcrawl.stores.redis.namespace import milliseconds, open_namespace, stored_shelves
 from dedupcrawl.stores.redis.offers import join_keys
 from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, long_id, packed_time, scripts
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, seen_in
-from dedupcrawl.stores.redis.sharded.plain_offers import PlainOffers
 from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, log_outgrown, memory_bytes, remove_keys, scanned
 from dedupcrawl.stores.redis.sharded.wire import ClusterWire
@@ -47,10 +49,10 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Candidate, OnDamage, Record
     from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.namespace import OpenOptions
     from dedupcrawl.stores.redis.sharded.layout import Command, Found
     from dedupcrawl.stores.redis.sharded.reader import Filing, Rounds
-    from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
-    from dedupcrawl.text.secret_seed import SecretSeed
+    from dedupcrawl.stores.workers import WorkersInfo
 
 T = TypeVar("T")
 
@@ -60,49 +62,27 @@ AT_ONCE = 256  #: pages, or ids, in one round trip
 CONDEMNED_FOR = 3_600_000  #: milliseconds for which an id stays condemned: no command is on its way for so long
 MAX_PATIENCE = 10.0  #: seconds for which a call follows a failover, at most a sixth of the lease
 
+REMEMBERED = 4096  #: offers whose candidates are remembered for a second offer
+
 logger = logging.getLogger(__name__)
 
 
-class ShardedStore(JudgedStore):
+class ShardedStore(ServerStore, JudgedStore):
     """One namespace on all nodes of a cluster; arguments and errors are those of :class:`RedisStore`."""
 
-    remote = True
-
-    def __init__(
-        self,
-        address: Address,
-        namespace: str,
-        scheme: str | None,
-        *,
-        lease: float,
-        ttl: float | None,
-        secret: SecretSeed | None = None,
-        reset: bool = False,
-        clock: Callable[[], float] = time.time,
-        server_clock: Callable[[], float] | None = None,
-    ) -> None:
-        self.url = address.shown
-        self.namespace = namespace
-        self.secret = secret
-        self._scheme = scheme
-        self._lease = round(lease * 1000)
-        self._clock = clock
-        self._server_clock = server_clock
+    def __init__(self, address: Address, namespace: str, scheme: str | None, options: OpenOptions) -> None:
+        super().__init__(address, namespace, scheme, options)
+        self._server_clock = options.server_clock
         self._renewed = 0  # milliseconds of the servers' clock
         self._offset = 0.0  # seconds from the monotonic clock to that of the server
-        self._names = KeyNames(namespace)
-        self._lock = RLock()
         self._plain = PlainOffers()
-        self._stats = b""
         self._is_strict = address.wait_replicas > 0
-        self._ttl = ttl
         self._visiting = Lock()
         self._visits: Iterator[list[tuple[bytes, Found]]] = iter(())
         self._unvisited = 0  # pages since some records were visited
-        self._session = RedisSession(address, self._names, server_clock)
         self._session.layout = SHARDED
         try:
-            patience = max(1.0, min(MAX_PATIENCE, lease / 6))
+            patience = max(1.0, min(MAX_PATIENCE, options.lease / 6))
             self._wire = ClusterWire(address, scripts(), patience)
         except BaseException:
             self._session.end()
@@ -112,16 +92,16 @@ class ShardedStore(JudgedStore):
             self._layout,
             self._wire,
             self._now,
-            clock,
-            lease=lease,
-            ttl=None if ttl is None else round(ttl * 1000),
-            asks_servers=server_clock is None,
+            options.clock,
+            lease=options.lease,
+            ttl=self._ttl,
+            asks_servers=options.server_clock is None,
         )
         self._own = self._protocol.own
         self._superseded: set[int] = set()  # ids of records to remove: others that are committed replace them
         try:
             self._synchronize()
-            if reset:
+            if options.reset:
                 log_reset(self.url, namespace, self._reset())
             self._enter()
         except BaseException:
@@ -207,40 +187,14 @@ class ShardedStore(JudgedStore):
         self._session.check()
         return [reply for some in chunked(commands, COMMANDS_AT_ONCE) for reply in self._wire.ask(some)]
 
-    def publish(self, stats: WorkerStats) -> None:
-        self._stats = stats.to_json()
-
     def workers(self) -> WorkersInfo:
         return self._session.with_client(lambda client: workers_info(client, self._names, is_sharded=True))
 
-    def close(self) -> None:
-        if self._session.is_forked:
-            return  # claims and connections belong to the parent
-        with self._lock:
-            if not self._session.ended:
-                try:
-                    self._leave()
-                finally:
-                    self._end()
-
-    def _leave(self) -> None:
-        refused: StoreError | None = None
-        for step in (self._end_stages, self._clean_up, lambda: self.release(list(self._own)), self._publish_end):
-            try:
-                step()
-            except StoreUnreachableError:
-                raise
-            except StoreError as error:
-                refused = refused or error
-        if refused is not None:
-            raise refused
-
-    def _publish_end(self) -> None:
-        if self._scheme is not None:  # otherwise it was opened to read, and is no owner
-            self._session.call("leave", self._stats)
+    def _withdrawals(self) -> Sequence[Callable[[], object]]:
+        return self._end_stages, self._clean_up, lambda: self.release(list(self._own))
 
     def _end(self) -> None:
-        self._session.end()
+        super()._end()
         self._wire.close()
 
     def _reset(self) -> int:
@@ -486,19 +440,54 @@ class ShardedStore(JudgedStore):
 
     def info(self) -> StoreInfo:
         count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens)))
+        bytes_used = memory_bytes(self._layout, self._ask)
         return StoreInfo(
-            url=self.url,
-            namespace=self.namespace,
-            pages=count.pages,
-            open=count.open,
-            scraped=count.scraped,
-            ended=count.ended,
-            keys=count.keys,
-            bytes=memory_bytes(self._layout, self._ask),
-            oldest=count.oldest,
-            newest=count.newest,
-            scheme=self._meta.scheme,
-            layout=SHARDED,
-            hot=count.hot,
-            hottest=count.hottest,
+            self.url, self.namespace, bytes=bytes_used, scheme=self._meta.scheme, layout=SHARDED, **count._asdict()
         )
+
+
+# -- offers of callers who compare pages themselves -------------------------------------------------
+
+
+class PlainOffers:
+    """Makes the judges of plain offers, and remembers what their callers compare before they offer again."""
+
+    def __init__(self) -> None:
+        self._compared: OrderedDict[tuple[Any, ...], frozenset[int]] = OrderedDict()
+        self._lock = Lock()
+
+    def judge(self, record: Record, since: int) -> UnlessFound:
+        """Return the judge of an offer; ``since`` as for :meth:`Store.offer`."""
+        with self._lock:
+            known = self._compared.pop(_identity(record), None) if since else None
+        return UnlessFound(record, frozenset() if known is None else known, 0 if known is not None else since)
+
+    def remember(self, record: Record, end: Offer) -> None:
+        """Remember what a page is compared with: its caller will offer it again unless it is a copy."""
+        with self._lock:
+            self._compared[_identity(record)] = frozenset(hit.id for hit in end.candidates)
+            while len(self._compared) > REMEMBERED:
+                self._compared.popitem(last=False)
+
+
+class UnlessFound:
+    """The judge of a plain offer: a page is filed unless there are candidates that its caller has not compared."""
+
+    def __init__(self, record: Record, compared: frozenset[int], since: int) -> None:
+        self._record = record
+        self._since = since
+        self.compared = compared
+
+    def uncompared(self, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+        """Return the candidates that the caller has not compared."""
+        return tuple(hit for hit in candidates if hit.id > self._since and hit.id not in self.compared)
+
+    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+        found = self.uncompared(candidates)
+        unsettled = tuple(hit.id for hit in found if hit.state is not ClaimState.COMMITTED)
+        # A pending page is no candidate yet: it may give way. Protocol and caller wait for the others.
+        return Judgement(None if len(unsettled) < len(found) else self._record, unsettled)
+
+
+def _identity(record: Record) -> tuple[Any, ...]:
+    return record.url, record.seen, record.keys, record.sketches
