@@ -65,9 +65,6 @@ class ChoiceRules:
     ) -> list[int]:
         """Give blocks without a reason that of their container; return the places of those that are kept."""
 
-def best_range(scores: list[float], lowest: float) -> tuple[int, int]:
-    """Return start and end of the range with the highest sum of scores, each at least ``lowest``."""
-
 def sum_descendants(
     parents: list[int], guides: list[int], plain: list[int], positive: list[float]
 ) -> tuple[list[int], list[int], list[float]]:

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Loops over the containers and blocks of a page that :mod:`dedupcrawl.page.scoring`, ``edges`` and ``block_reader`` run, in C.
+"""Loops over the containers and blocks of a page that :mod:`dedupcrawl.page.scoring` and ``block_reader`` run, in C.
 
 The Python of these modules is the reference. All scores are whole numbers far below 2^53, so their order does not matter.
 """
@@ -118,20 +118,6 @@ cdef class ChoiceRules:
             if reason is self.main_text:
                 kept.append(place)
         return kept
-
-
-def best_range(list scores not None, double lowest):
-    """Return start and end of the range with the highest sum of scores, each at least ``lowest``."""
-    cdef Py_ssize_t place, start = 0, begin = 0, end = len(scores)
-    cdef double value, current = 0, best = 0
-    for place in range(len(scores)):
-        value = scores[place]
-        if current <= 0:
-            current, start = 0, place
-        current += max(value, lowest)
-        if current > best:
-            best, begin, end = current, start, place + 1
-    return begin, end
 
 
 cdef Py_ssize_t check_sizes(list first, list second, list third) except -1:

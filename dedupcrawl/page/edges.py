@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page import compiled
 from dedupcrawl.page.notices import MAX_NOTE_BYTES, MAX_NOTED_BYTES, is_publication_note, may_hold_note
 from dedupcrawl.page.rules import (
     CAPTION_ENDS,
@@ -50,9 +49,6 @@ def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[i
 
 def best_range(scores: list[float]) -> tuple[int, int]:
     """Return start and end of the range with the highest sum (Kadane's algorithm)."""
-    if compiled.choice is not None:
-        begin, end = compiled.choice.best_range(scores, EDGE_COST)
-        return begin, end
     best = current = 0.0
     begin = start = 0
     end = len(scores)
