@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 
+from tests import garbage
 from tests.forked_commands import serve
 
 COMMANDS = ("dedupcrawl", "scrapy")
@@ -34,7 +35,7 @@ def load() -> None:
     import scrapy.cmdline  # noqa: F401
 
     import dedupcrawl
-    import tests.preloaded
+    import tests.preloaded  # noqa: F401
 
     jieba.setLogLevel("WARNING")
     jieba.initialize()
@@ -43,7 +44,7 @@ def load() -> None:
             import_module(module.name)
     for name in ON_DEMAND:
         import_module(name)
-    tests.preloaded.freeze()
+    garbage.freeze()
     assert "twisted.internet.reactor" not in sys.modules  # each crawl chooses its own
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import command_server, forked_commands, forking, worker_server
+from tests import command_server, forked_commands, forking, garbage, worker_server
 from tests.worker_server import FOLDER_OF_COMMANDS, PYTHON
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     if any(item.nodeid.startswith(FORKING) for item in session.items):
         forking.begin()
+    garbage.freeze()
 
 
 def pytest_runtest_setup() -> None:

@@ -6,7 +6,6 @@ own.
 
 from __future__ import annotations
 
-import gc
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
 from dedupcrawl import Deduplicator
+from tests import garbage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,12 +58,7 @@ def preload() -> None:
     for path in components():
         load_object(path)
     load_tables()
-    freeze()
-
-
-def freeze() -> None:
-    """Exclude all that is loaded from garbage collections, which would write to, and so copy, shared memory."""
-    gc.freeze()
+    garbage.freeze()
 
 
 preload()

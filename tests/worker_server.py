@@ -7,7 +7,6 @@ it once, and starts what all workers share: the fork server, and the commands, i
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 from contextlib import redirect_stdout
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import command_server, forked_commands, forking
+from tests import command_server, forked_commands, forking, garbage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,7 +47,7 @@ def main(folder: Path, arguments: Sequence[str]) -> None:
         running = forked_commands.start(shared, command_server.COMMANDS, command_server.__name__)
         variables[FOLDER_OF_COMMANDS] = str(shared)
         assert running.stdin is not None  # it stays open, and the process running, until the last worker ends
-    gc.freeze()
+    garbage.freeze()
     forked_commands.serve(folder, partial(work, variables))
 
 

@@ -45,6 +45,8 @@ def share_of(nodeid: str) -> str:
 def rank(nodeid: str) -> int:
     """Return the rank of a test; lower ranks run first."""
     file = nodeid.partition("::")[0]
+    if opens_pages(file):
+        return -1  # the largest group
     return next((place for place, folder in enumerate(FIRST) if is_in(file, folder)), len(FIRST))
 
 

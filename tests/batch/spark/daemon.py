@@ -5,8 +5,9 @@ They take longer than most tasks. The cluster has Spark's own daemon.
 
 from __future__ import annotations
 
-import gc
 from importlib import import_module
+
+from tests import garbage
 
 MODULES = (
     "pandas",
@@ -22,7 +23,7 @@ def main() -> None:
     """Import the modules, then serve requests until Spark ends the process."""
     for name in MODULES:
         import_module(name)
-    gc.freeze()  # a collection would write to, and so copy, the memory that forks share
+    garbage.freeze()
     import_module("pyspark.daemon").manager()
 
 
