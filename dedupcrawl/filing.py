@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate, Record
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RecordJudge:
     """Judges a page for a store that asks whenever it has met more candidates."""
 

@@ -70,9 +70,6 @@ def sum_descendants(
 ) -> tuple[list[int], list[int], list[float]]:
     """Return the last three lists with the values of all descendants added."""
 
-def kept_scores(positive: list[float], removed: list[str]) -> list[float]:
-    """Return the scores of the containers that are not removed, 0.0 for the others."""
-
 def repeated_blocks(blocks: list[RawBlock], least: int) -> list[int]:
     """Return the places of blocks of at least ``least`` bytes with the text of an earlier one."""
 

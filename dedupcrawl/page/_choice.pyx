@@ -152,16 +152,6 @@ def sum_descendants(list parents not None, list guides not None, list plain not 
     return all_guides, all_plain, all_positive
 
 
-def kept_scores(list positive not None, list removed not None):
-    """Return the scores of the containers that are not removed, 0.0 for the others."""
-    cdef Py_ssize_t place
-    cdef list scores = []
-    check_sizes(positive, removed, removed)
-    for place in range(len(positive)):
-        scores.append(0.0 if <str?>removed[place] else positive[place])
-    return scores
-
-
 def repeated_blocks(list blocks not None, int64_t least):
     """Return the places of blocks of at least ``least`` bytes with the text of an earlier one."""
     cdef dict counts = {}

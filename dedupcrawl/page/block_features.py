@@ -94,19 +94,16 @@ class _Columns(NamedTuple):
     reasons: Integers
 
 
-def block_features(
-    tree: BlockTree, reasons: Sequence[str], *, familiar: bool | None = None, for_training: bool = False
-) -> BlockFeatures:
+def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: bool = False) -> BlockFeatures:
     """Return the features of a page with at least one block.
 
     Args:
         tree: blocks and containers.
         reasons: for each block the reason that the rules gave.
-        familiar: what :func:`is_familiar` returns, if that is known.
         for_training: whether the gate is asked about pages of all kinds.
     """
     columns, rows = features_in_c(tree, reasons) or features_by_reference(tree, reasons)
-    familiar = is_familiar(tree) if familiar is None else familiar
+    familiar = is_familiar(tree)
     page = _page(tree, columns, rows) if familiar or for_training else np.empty(0)
     excluded = _is_excluded[columns.reasons]
     if familiar:

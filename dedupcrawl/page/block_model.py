@@ -115,11 +115,9 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
         kept: bytes of the main text by the rules.
         unread: bytes of statements beside it, see :func:`unread_bytes`.
     """
-    size = text_size(tree)
-    familiar = is_familiar(tree, size)
-    if is_settled(tree, reasons, kept, unread, size=size, familiar=familiar):
+    if is_settled(tree, reasons, kept, unread):
         return None
-    features = block_features(tree, reasons, familiar=familiar)
+    features = block_features(tree, reasons)
     if features.excluded.all():
         return None
     trees, gate = load_model()
@@ -131,26 +129,17 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
     return found
 
 
-def is_settled(
-    tree: BlockTree,
-    reasons: Sequence[str],
-    kept: int,
-    unread: int,
-    *,
-    size: tuple[int, int] | None = None,
-    familiar: bool | None = None,
-) -> bool:
+def is_settled(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> bool:
     """Return whether the choice of the rules stands in any case, which saves the time of the model.
 
     That is so if they found a text, and left out little beside it. Of an article, what they left out counts only
-    where it is made of statements: lists and labels belong to the site. The first arguments are those of
-    :func:`corrected_blocks`; ``size`` and ``familiar`` are what :func:`text_size` and :func:`is_familiar` return, if
-    that is known.
+    where it is made of statements: lists and labels belong to the site. The arguments are those of
+    :func:`corrected_blocks`.
     """
-    size = size or text_size(tree)
+    size = text_size(tree)
     if size[0] < MIN_PAGE_BYTES:
         return True
-    if is_familiar(tree, size) if familiar is None else familiar:
+    if is_familiar(tree, size):
         return kept >= MIN_OWN_TEXT and unread < MAX_UNREAD * kept
     return kept >= MIN_ARTICLE_BYTES and left_out_bytes(tree, reasons) < MAX_LEFT_OUT * kept
 

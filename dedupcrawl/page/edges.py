@@ -35,7 +35,7 @@ FRAME_BLOCKS = 4  #: number of blocks at either end that may be credits and noti
 FRAME_SHARE = 0.33  #: a frame with a larger share of the text is a part of it
 NOTES_BEFORE = 2  #: number of blocks at the beginning that may be notes on publication
 NOTES_SHARE = 0.5  #: notes on publication with a larger share are what the page is about
-HEADLINE_BYTES = range(20, 120)  #: length of a headline
+HEADLINE_BYTES = range(20, 120)  #: bytes of a headline
 MIN_HEADLINES = 4  #: headlines of other pages at the end of a text
 
 

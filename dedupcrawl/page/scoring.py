@@ -73,7 +73,6 @@ ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replace
 MIN_MAIN_SHARE = 0.3  #: a container with a smaller share of the positive scores left is one part among others
 MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too, not the size alone
 
-
 FACT = "dd"  #: beside the posts of a discussion such a block is a figure of their author
 
 # Text that is restored
@@ -393,9 +392,8 @@ class ContainerScores:
         """
         if self.thread >= 0 and not self.removed[self.thread]:
             return self.thread
-        own = self._kept_scores()
-        if max(own) < MIN_CLEAR_SCORE:
-            own = structure.boost_heading(own, self.parents, headed)
+        positive = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
+        own = positive if max(positive) >= MIN_CLEAR_SCORE else structure.boost_heading(positive, self.parents, headed)
         bound = mains if len(mains) == 1 else ()
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:
@@ -405,12 +403,14 @@ class ContainerScores:
                 break
             above = self.parents[above]
         sections = sections - structure.ancestors(headed, self.parents) if sections else sections
-        best = self._climb(best, bound)
+        best = self._climb(best, bound, positive)
         return structure.around_sections(best, self.parents, self.heads, sections, bound[0] if bound else -1)
 
-    def _climb(self, best: int, bound: Sequence[int]) -> int:
-        """Return ``best`` or the nearest ancestor with enough of the positive scores that were not removed."""
-        positive = self._kept_scores()
+    def _climb(self, best: int, bound: Sequence[int], positive: list[float]) -> int:
+        """Return ``best`` or the nearest ancestor with enough of the ``positive`` scores.
+
+        ``positive`` has 0.0 for removed containers. The scores of descendants are added to it.
+        """
         if positive[best] >= MIN_MAIN_SHARE * sum(positive):
             return best  # the sums of descendants are needed on few pages
         for child in range(len(positive) - 1, 0, -1):
@@ -419,13 +419,6 @@ class ContainerScores:
         while best not in bound and self.parents[best] >= 0 and positive[best] < enough:
             best = self.parents[best]
         return best
-
-    def _kept_scores(self) -> list[float]:
-        """Return the positive scores of the containers, 0.0 for those that are removed."""
-        if compiled.choice is not None:
-            scores: list[float] = compiled.choice.kept_scores(self.positive, self.removed)
-            return scores
-        return [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
 
     def reasons_around(self, best: int) -> list[str]:
         """Return for each container why its blocks are kept or removed, if ``best`` is the main one."""

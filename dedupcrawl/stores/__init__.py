@@ -103,7 +103,7 @@ def _open_on_server(url: str, namespace: str, configuration: str | None, **optio
     """Open a store on a server. The client library is imported only here: other stores start without it."""
     address = read_address(url)
     with _requires_redis(url):
-        from dedupcrawl.stores.redis.namespace import OpenOptions  # noqa: PLC0415  # it needs redis, as the others do
+        from dedupcrawl.stores.redis.namespace import OpenOptions  # noqa: PLC0415  # only stores on servers need it
         from dedupcrawl.stores.redis.sharded.store import ShardedStore  # noqa: PLC0415  # an optional dependency
         from dedupcrawl.stores.redis.store import RedisStore  # noqa: PLC0415  # the same
     kind = ShardedStore if address.layout == SHARDED else RedisStore

@@ -533,7 +533,6 @@ def test_choices_of_lists_that_do_not_fit_are_refused() -> None:
         lambda: choice.sum_descendants(parents, numbers, numbers, scores[1:]),
         lambda: choice.sum_descendants(backwards, numbers, [1] * count, scores),
         lambda: choice.sum_descendants([], [], [], []),
-        lambda: choice.kept_scores(scores, empty[1:]),
         lambda: rules.remove_side_parts(parents, tree.sides, empty, scores[1:], none, 1.0),
         lambda: rules.remove_side_parts(backwards, tree.sides, empty, scores, none, 1.0),
         lambda: rules.remove_poor(parents, scores, numbers, numbers, empty[1:], none),
