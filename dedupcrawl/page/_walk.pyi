@@ -1,4 +1,4 @@
-"""The walk over a parsed page, compiled from ``_walk.pyx``. :mod:`dedupcrawl.page.blocks` is its only user."""
+"""The walk over a parsed page, compiled from ``_walk.pyx``. Used by ``blocks`` and ``block_reader``."""
 
 from collections.abc import Collection
 from typing import final
@@ -19,3 +19,9 @@ class Walker:
     ) -> None: ...
     def stream(self, root: _Element) -> bytes | None:
         """Return the stream in UTF-8, or None for a page with nodes that HTML does not have."""
+
+def alternative_texts(root: _Element, hiding: tuple[bytes, ...]) -> list[str] | None:
+    """Return the alternative texts of the pictures in an element, without those in elements with names in ``hiding``.
+
+    None is returned for a page with nodes that HTML does not have.
+    """

@@ -64,6 +64,7 @@ cdef enum:
     POSTING_SIZE = 22
     QUESTION_SIZE = 6
     PUBLISHED_CHARACTERS = 64  # of the value
+    MAX_HIDING = 8  # names of elements whose pictures are left out
     SLOTS = 512  # of the table of names, a power of two; it holds about 80
 
 cdef struct Name:
@@ -206,6 +207,71 @@ cdef class Walker:
                 return self.names[slot].kind
             slot = (slot + 1) & (SLOTS - 1)
         return OTHER
+
+
+def alternative_texts(root not None, tuple hiding not None):
+    """Return the alternative texts of the pictures in an element, without those in elements with names in ``hiding``.
+
+    None is returned for a page with nodes that HTML does not have.
+    """
+    cdef _Element element = rootNodeOrRaise(root)
+    cdef xmlNode* top = element._c_node
+    cdef xmlNode* node = top.parent
+    cdef Buffer out = Buffer(NULL, 0, 0, NONE)
+    cdef list found = []
+    cdef const char* names[MAX_HIDING + 1]
+    cdef Py_ssize_t place
+    cdef bytes name
+    if len(hiding) > MAX_HIDING:
+        raise ValueError("too many names of elements")
+    for place in range(len(hiding)):
+        name = hiding[place]  # the tuple keeps it alive
+        names[place] = name
+    names[len(hiding)] = NULL
+    while node is not NULL and node.type == XML_ELEMENT_NODE:
+        if _is_one_of(node, names):
+            return found
+        node = node.parent
+    node = top
+    try:
+        while True:
+            if node.type == XML_ELEMENT_NODE:
+                if _is_element(node, b"img"):
+                    out.used = 0
+                    _put_attribute(&out, _attribute(node, b"alt"))
+                    if out.error == NO_MEMORY:
+                        raise MemoryError
+                    if out.error:
+                        return None
+                    if out.used:
+                        found.append(out.data[:out.used].decode("utf-8"))
+                if node.children is not NULL and not _is_one_of(node, names):
+                    node = node.children
+                    continue
+            while node is not top and node.next is NULL:
+                node = node.parent
+            if node is top:
+                return found
+            node = node.next
+    finally:
+        free(out.data)
+
+
+cdef bint _is_one_of(xmlNode* node, const char** names) noexcept:
+    while names[0] is not NULL:
+        if _is_element(node, names[0]):
+            return True
+        names += 1
+    return False
+
+
+cdef inline bint _is_element(xmlNode* node, const char* name) noexcept:
+    """Return whether an element without a namespace has this name."""
+    return (
+        node.name[0] == name[0]
+        and strcmp(<const char*>node.name, name) == 0
+        and (node.ns is NULL or node.ns.href is NULL)
+    )
 
 
 cdef inline unsigned int _hash(const char* name) noexcept:

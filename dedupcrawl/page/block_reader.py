@@ -52,9 +52,12 @@ FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is 
 MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are furniture of the site
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
-_texts_aside = XPath("//aside//text()[not(ancestor::a|ancestor::script|ancestor::style|ancestor::select)]")
+_texts_aside = XPath(
+    "//aside//text()[not(ancestor::a or ancestor::script or ancestor::style or ancestor::select)]", smart_strings=False
+)
 MAX_PICTURED_BYTES = 6000  #: of main text; beside a longer one pictures do not matter
 _UNPICTURED = ("a", "nav", "header", "footer", "aside")  #: pictures in these say nothing about the page
+_HIDING = tuple(name.encode() for name in _UNPICTURED)
 MAX_LABEL_BYTES = 40  #: a longer line without links is more than a label; links after it that are longer are a list
 #: A sentence before a source or other words. A full stop after less than three letters may be that of an abbreviation.
 _has_sentence = re.compile(r"""[^\W\d_]{3}[.!?]["'”’)\]]*\s|[。！？．]""").search
@@ -272,8 +275,19 @@ class _Surroundings(TypedDict):
 
 def _pictures(root: _Element) -> list[str]:
     """Return what the pictures of a page show, by their alternative texts; those in links show other pages."""
-    said = [(image, " ".join((image.get("alt") or "").split())[:MAX_LABEL_BYTES]) for image in root.iter("img")]
-    return [alt for image, alt in said if alt and next(image.iterancestors(*_UNPICTURED), None) is None]
+    texts = [" ".join(text.split())[:MAX_LABEL_BYTES] for text in alternative_texts(root)]
+    return [text for text in texts if text]
+
+
+def alternative_texts(root: _Element) -> list[str]:
+    """Return the alternative texts of the pictures of a page that say something about it."""
+    found: list[str] | None = None
+    if compiled.walk is not None:
+        found = compiled.walk.alternative_texts(root, _HIDING)
+    if found is not None:
+        return found
+    images = (image for image in root.iter("img") if image.get("alt"))
+    return [str(image.get("alt")) for image in images if next(image.iterancestors(*_UNPICTURED), None) is None]
 
 
 def _surroundings(tree: BlockTree, texts: TextsByReason, named: int, pictures: Sequence[str]) -> _Surroundings:

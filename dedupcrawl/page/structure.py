@@ -312,6 +312,8 @@ def _is_post_id(name: str) -> bool:
 
 def _declares(entry: str) -> bool:
     """Return whether ``name=value`` of a page declares it a discussion."""
+    if entry[:1] not in "gG":  # most entries
+        return entry == DECLARED
     if entry[:9].lower() == "generator":
         program = entry.lower()
         return any(name in program for name in SOFTWARE)

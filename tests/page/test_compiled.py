@@ -38,7 +38,7 @@ from dedupcrawl.page.block_model import (
     promised_gain,
     unread_bytes,
 )
-from dedupcrawl.page.block_reader import classify, texts_by_reason
+from dedupcrawl.page.block_reader import alternative_texts, classify, texts_by_reason
 from dedupcrawl.page.blocks import (
     ANCHOR,
     BLOCKS,
@@ -274,6 +274,30 @@ def test_streams_of_changed_pages(change: object) -> None:
     assert_same_streams(root[-1] if len(root) else root)
 
 
+PICTURES = """
+<img alt=one><a href=/x><b><img alt=two></b></a><p>text<img alt="three &amp; more"><img alt=""><img></p><!-- c -->
+<nav><p><img alt=four></nav><div id=part><img alt=five><aside><img alt=six></aside><svg><img alt=seven></svg></div>
+<footer id=last><p id=inside><img alt=eight></p></footer><img alt=nine>
+"""
+
+
+@needs_walk
+def test_alternative_texts_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = parse(PICTURES)
+    image = html.fragment_fromstring("<img alt=ten>")
+    xhtml = etree.fromstring('<html xmlns="http://www.w3.org/1999/xhtml"><p><img alt="x"/></p></html>')
+    unresolved = etree.fromstring(
+        '<!DOCTYPE p [<!ENTITY e "x">]><p><img alt="&e;"/><i>&e;</i><img alt="y"/></p>',
+        etree.XMLParser(resolve_entities=False),
+    )
+    parts = [element for element in page.iter() if element.get("id")]
+    assert len(parts) == 3
+    found = [alternative_texts(each) for each in (page, image, xhtml, unresolved, *parts)]
+    assert found[0] == ["one", "three & more", "five", "seven", "nine"]
+    monkeypatch.setattr(compiled, "walk", None)
+    assert [alternative_texts(each) for each in (page, image, xhtml, unresolved, *parts)] == found
+
+
 @needs_walk
 def test_a_part_of_a_page_is_read_alone() -> None:
     root = html.document_fromstring("<html lang=en><p>before</p><div id=a lang=de>inside</div>after<p>later</p>")
@@ -439,6 +463,10 @@ def test_features_of_labelled_pages(monkeypatch: pytest.MonkeyPatch, name: str, 
             assert_same_features(tree, reasons)
         assert_same_scores(monkeypatch, tree, reasons, OPTIONS)
         found = read_tree(root)
+        texts = alternative_texts(root)
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled, "walk", None)
+            assert alternative_texts(root) == texts
         for module in ("features", "choice", "trees"):
             with monkeypatch.context() as patch:
                 patch.setattr(compiled, module, None)

@@ -12,7 +12,7 @@ import re
 import time
 import zlib
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -128,7 +128,7 @@ def evaluate_extraction(
 
     Args:
         folder: the page set.
-        options: how pages are read; default: ``ReadOptions()``.
+        options: how pages are read; default: ``ReadOptions()``. ``Page.blocks`` is not filled, as in a crawl.
         repeats: rounds of measurement; the best of each page counts. Parsing and reading alternate, so that
             other load on the machine affects both alike.
         track: wraps the iteration over the rows, to show progress.
@@ -136,7 +136,7 @@ def evaluate_extraction(
     Raises:
         PageSetError: the folder is no page set, or a file of it is damaged.
     """
-    options = options or ReadOptions()
+    options = replace(options or ReadOptions(), blocks=False)
     overlaps, reading, parsing = [], 0.0, 0.0
     for row in load_pages(folder, track):
         try:
