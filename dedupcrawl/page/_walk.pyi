@@ -25,3 +25,9 @@ def alternative_texts(root: _Element, hiding: tuple[bytes, ...]) -> list[str] | 
 
     None is returned for a page with nodes that HTML does not have.
     """
+
+def texts_within(root: _Element, container: bytes, hiding: tuple[bytes, ...]) -> list[str] | None:
+    """Return the texts in the elements of a document that are called ``container``, but for those in ``hiding``.
+
+    None is returned for a page with nodes that HTML does not have.
+    """

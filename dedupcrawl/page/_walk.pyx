@@ -220,14 +220,7 @@ def alternative_texts(root not None, tuple hiding not None):
     cdef Buffer out = Buffer(NULL, 0, 0, NONE)
     cdef list found = []
     cdef const char* names[MAX_HIDING + 1]
-    cdef Py_ssize_t place
-    cdef bytes name
-    if len(hiding) > MAX_HIDING:
-        raise ValueError("too many names of elements")
-    for place in range(len(hiding)):
-        name = hiding[place]  # the tuple keeps it alive
-        names[place] = name
-    names[len(hiding)] = NULL
+    _fill(names, hiding)
     while node is not NULL and node.type == XML_ELEMENT_NODE:
         if _is_one_of(node, names):
             return found
@@ -255,6 +248,52 @@ def alternative_texts(root not None, tuple hiding not None):
             node = node.next
     finally:
         free(out.data)
+
+
+def texts_within(root not None, bytes container not None, tuple hiding not None):
+    """Return the texts in the elements of a document that are called ``container``, but for those in ``hiding``.
+
+    None is returned for a page with nodes that HTML does not have.
+    """
+    cdef _Element element = rootNodeOrRaise(root)
+    cdef xmlNode* node = element._c_node.doc.children
+    cdef xmlNode* outer = NULL  # the outermost container around the node
+    cdef const char* names[MAX_HIDING + 1]
+    cdef list found = []
+    _fill(names, hiding)
+    while node is not NULL:
+        if node.type == XML_TEXT_NODE or node.type == XML_CDATA_SECTION_NODE:
+            if outer is not NULL and node.content is not NULL:
+                found.append((<const char*>node.content).decode("utf-8"))
+        elif node.type == XML_ELEMENT_NODE:
+            if node.children is not NULL and not _is_one_of(node, names):
+                if outer is NULL and _is_element(node, container):
+                    outer = node
+                node = node.children
+                continue
+        elif node.type != XML_COMMENT_NODE and node.type != XML_PI_NODE and node.type != XML_DTD_NODE:
+            return None
+        while node.next is NULL:
+            node = node.parent
+            if node is NULL or node.type != XML_ELEMENT_NODE:
+                return found
+            if node is outer:
+                outer = NULL
+        node = node.next
+    return found
+
+
+cdef int _fill(const char** names, tuple given) except -1:
+    """Write the names, and NULL behind them; the tuple keeps them alive."""
+    cdef Py_ssize_t place
+    cdef bytes name
+    if len(given) > MAX_HIDING:
+        raise ValueError("too many names of elements")
+    for place in range(len(given)):
+        name = given[place]
+        names[place] = name
+    names[len(given)] = NULL
+    return 0
 
 
 cdef bint _is_one_of(xmlNode* node, const char** names) noexcept:

@@ -52,6 +52,7 @@ FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is 
 MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are furniture of the site
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
+_UNREAD_ASIDE = (b"a", b"script", b"style", b"select")
 _texts_aside = XPath(
     "//aside//text()[not(ancestor::a or ancestor::script or ancestor::style or ancestor::select)]", smart_strings=False
 )
@@ -262,9 +263,19 @@ def _removed(root: _Element, texts: TextsByReason, text: str, rest: str) -> byte
     read = byte_length(text) + byte_length(rest)
     # The links within a landmark are unknown: it is one block.
     if texts.landmark_bytes >= read:
-        aside: Any = _texts_aside(root)
-        removed = [*removed, *(text for each in aside if (text := str(each).strip()))]
+        removed = [*removed, *(text for each in texts_aside(root) if (text := each.strip()))]
     return removed_signature(removed, read)
+
+
+def texts_aside(root: _Element) -> list[str]:
+    """Return the texts in all ``<aside>`` of a document, but for links, scripts and lists to choose from."""
+    found: list[str] | None = None
+    if compiled.walk is not None:
+        found = compiled.walk.texts_within(root, b"aside", _UNREAD_ASIDE)
+    if found is not None:
+        return found
+    texts: Any = _texts_aside(root)
+    return [str(text) for text in texts]
 
 
 class _Surroundings(TypedDict):

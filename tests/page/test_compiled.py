@@ -38,7 +38,7 @@ from dedupcrawl.page.block_model import (
     promised_gain,
     unread_bytes,
 )
-from dedupcrawl.page.block_reader import alternative_texts, classify, texts_by_reason
+from dedupcrawl.page.block_reader import alternative_texts, classify, texts_aside, texts_by_reason
 from dedupcrawl.page.blocks import (
     ANCHOR,
     BLOCKS,
@@ -298,6 +298,29 @@ def test_alternative_texts_of_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [alternative_texts(each) for each in (page, image, xhtml, unresolved, *parts)] == found
 
 
+ASIDE = """
+<p>before<aside>one<a href=/x>two<b>three</b></a><p>four<!-- c --><aside>five</aside>six<script>seven</script></p>
+</aside>after<div id=part><select><aside>eight</aside></select><aside></aside><aside>nine</aside></div>
+"""
+
+
+@needs_walk
+def test_texts_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = parse(ASIDE)
+    xhtml = etree.fromstring('<html xmlns="http://www.w3.org/1999/xhtml"><aside>x</aside></html>')
+    cdata = etree.fromstring("<p><aside>x<![CDATA[y]]></aside><?z z?></p>", etree.XMLParser(strip_cdata=False))
+    unresolved = etree.fromstring(
+        '<!DOCTYPE p [<!ENTITY e "x">]><p><aside>&e;y</aside></p>', etree.XMLParser(resolve_entities=False)
+    )
+    (part,) = (element for element in page.iter() if element.get("id"))
+    loose = html.fragment_fromstring("<aside>loose</aside>")
+    pages = page, xhtml, cdata, unresolved, part, loose
+    found = [texts_aside(each) for each in pages]
+    assert [text for each in found[0] if (text := each.strip())] == ["one", "four", "five", "six", "nine"]
+    monkeypatch.setattr(compiled, "walk", None)
+    assert [texts_aside(each) for each in pages] == found
+
+
 @needs_walk
 def test_a_part_of_a_page_is_read_alone() -> None:
     root = html.document_fromstring("<html lang=en><p>before</p><div id=a lang=de>inside</div>after<p>later</p>")
@@ -463,10 +486,10 @@ def test_features_of_labelled_pages(monkeypatch: pytest.MonkeyPatch, name: str, 
             assert_same_features(tree, reasons)
         assert_same_scores(monkeypatch, tree, reasons, OPTIONS)
         found = read_tree(root)
-        texts = alternative_texts(root)
+        texts = alternative_texts(root), texts_aside(root)
         with monkeypatch.context() as patch:
             patch.setattr(compiled, "walk", None)
-            assert alternative_texts(root) == texts
+            assert (alternative_texts(root), texts_aside(root)) == texts
         for module in ("features", "choice", "trees"):
             with monkeypatch.context() as patch:
                 patch.setattr(compiled, module, None)
