@@ -232,8 +232,8 @@ def fingerprints() -> Section:
     found: Section = {}
     for detector in internal("detectors"):
         dedup = Deduplicator(detectors=[detector])
-        singly = [dedup.file(page) for _, page in pages]
-        together = dedup.file_many([page for _, page in pages[::GROUPED]])
+        singly = [dedup.fingerprint(page) for _, page in pages]
+        together = dedup.fingerprint_many([page for _, page in pages[::GROUPED]])
         found |= {f"{detector} {name}": digest_of_record(one) for (name, _), one in zip(pages, singly, strict=True)}
         for (name, _), one in zip(pages[::GROUPED], together, strict=True):
             found[f"{detector} in a group {name}"] = digest_of_record(one)
@@ -252,7 +252,7 @@ def fill(store: Path, changes: dict[str, Any], subjects: list[tuple[str, Page | 
     found: Section = {}
     with Deduplicator(f"lmdb://{store}", "reprints", clock=lambda: NOON + next(moments), **changes) as dedup:
         for name, page in subjects:
-            record = dedup.file(page) if isinstance(page, Page) else page
+            record = dedup.fingerprint(page) if isinstance(page, Page) else page
             verdict = record if isinstance(record, Verdict) else claimed(dedup, record, page.url)
             found[name] = [verdict.status, verdict.of, digest_of_json(verdict.to_dict())]
             old = dedup.lookup(verdict.of) if verdict.of else None

@@ -95,7 +95,7 @@ def url_of(number: int) -> str:
 def shapes(detectors: Mapping[str, Mapping[str, Any]], samples: int = SAMPLES) -> list[Shape]:
     """Return the shapes of the records that these detectors make of articles."""
     with Deduplicator(detectors=detectors) as dedup:
-        found = dedup.file_many([article(number) for number in range(samples)])
+        found = dedup.fingerprint_many([article(number) for number in range(samples)])
     return [Shape.of(each) for each in found if isinstance(each, Record)]
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Protocol, Self
 from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, VERSIONS, Match, Relation, no_opinion
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
+from dedupcrawl.page.document import TOO_SLOW
+from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
 from dedupcrawl.page.structure import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.siblings import is_refresh, why_different, why_siblings
 from dedupcrawl.sites import site_of
@@ -32,6 +34,34 @@ class Status(StrEnum):
     UNIQUE = "unique"  #: new content; it may still be related to an earlier page
     DUPLICATE = "duplicate"  #: repeats an earlier page
     UNCHECKED = "unchecked"  #: could not be judged, and is kept; see ``Verdict.reason``
+
+
+#: Why a page is unchecked, by :attr:`Verdict.reason`.
+UNCHECKED_REASONS = {
+    "empty": "it has no main text",
+    "index": "it contains only links to other pages",
+    "consent": "only a request for consent to cookies was found on it",
+    LITTLE_READ: "most of its text was left out as no main text, and may tell it from others",
+    "short": "its text is shorter than DEDUP_MIN_CHARS or has too few letters; only the detector exact, which is not "
+    "in use, compares such texts",
+    "no-fingerprint": "its text has too few features for the detectors in use",
+    "status": "its HTTP status is not 200",
+    "not-html": "it is not HTML",
+    BINARY: "it is binary data, whatever its declared type",
+    TOO_LARGE: "it, or its text after normalisation, is too large",
+    TOO_DEEP: "its tags are nested too deeply to be read to the end",
+    TOO_MANY_ATTRIBUTES: "a tag has more attributes than can be read in a bounded time",
+    TOO_SLOW: "it took more processor time than DEDUP_PAGE_TIMEOUT allows",
+    "no-field": "its item has none of the fields of DEDUP_ITEM_FIELDS",
+    "no-response": "its item came without a response",
+    "claimed": "it repeats a page whose claim was neither committed nor released in time",
+    "store": "the store could not be reached",
+    "error": "the reader failed on it, see the log",
+    "skip": "its request has dedup_skip",
+    "revisit": "the archive refers to an earlier record and has no body",
+    "segmented": "the archive holds it in several segments",
+    "undecodable": "its encoding cannot be decoded",
+}
 
 
 @dataclass(frozen=True, slots=True)

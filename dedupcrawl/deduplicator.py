@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Unpack, overload
 from dedupcrawl.config import Config
 from dedupcrawl.decision import Claim, Finding, Matcher, Pending, Policy, Verdict, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.filing import LeaseWatch, PageFiler
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
 from dedupcrawl.page import PageError, ReaderError, read_page
@@ -92,6 +93,8 @@ class Deduplicator(Closing):
         **changes: Unpack[ConfigChanges],
     ) -> None:
         self.config = replace(config or Config(), **changes)
+        if page_timeout is not None and not 0 < page_timeout < math.inf:
+            raise SettingError("page_timeout", page_timeout, "seconds above 0; None: no limit")
         if not isinstance(store, Store):
             store = self._opened(store, namespace, clock, reset=reset)
         elif self.config.seed == SECRET:
@@ -187,7 +190,18 @@ class Deduplicator(Closing):
         return self._matcher.opinions(new, old)
 
     def check(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Verdict:
-        """Return the verdict on a page from committed pages. Changes nothing."""
+        """Return the verdict on a page from committed pages. Changes nothing.
+
+        Args:
+            page: the page. Instead of it either ``html`` or ``text`` may be given.
+            html: bytes, or text.
+            text: the main text, paragraphs separated by newlines.
+            url: of the page, with ``html`` or ``text``.
+
+        Raises:
+            TypeError: more or less than one of ``page``, ``html`` and ``text`` is given.
+            StoreError: the store failed.
+        """
         found = self._record(page, html, text, url)
         return found if isinstance(found, Verdict) else self.check_record(*found)
 
@@ -200,7 +214,7 @@ class Deduplicator(Closing):
         return self._policy.verdict(url, record, self._matcher.findings(record, candidates, versions=True))
 
     def add(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Verdict:
-        """Check a page and, if it is to be kept, file it as committed."""
+        """Check a page and, if it is to be kept, file it as committed. Arguments and errors: as :meth:`check`."""
         found = self._record(page, html, text, url)
         if isinstance(found, Verdict):
             return found
@@ -216,7 +230,7 @@ class Deduplicator(Closing):
         Returns:
             A verdict for each page, in order.
         """
-        ready = [(page, self.file(page)) for page in pages]
+        ready = [(page, self.fingerprint(page)) for page in pages]
         records = [record for _, record in ready if isinstance(record, Record)]
         offers = iter(self.store.add_many(records))
         return [
@@ -237,7 +251,7 @@ class Deduplicator(Closing):
         """Check a page, and reserve its content until the claim is committed or released.
 
         If the page matches a claim that is still open, wait for it, at most ``config.wait`` seconds; then the
-        page is kept as unchecked("claimed").
+        page is kept as unchecked("claimed"). Arguments and errors: as :meth:`check`.
         """
         found = self._record(page, html, text, url)
         if isinstance(found, Verdict):
@@ -270,12 +284,12 @@ class Deduplicator(Closing):
                 of one page.
             give_up: whether to keep the page as unchecked("claimed") instead of returning ``Pending``.
         """
-        record = self.file(page, track_url=track_url)
+        record = self.fingerprint(page, track_url=track_url)
         if isinstance(record, Verdict):
             return Claim(record, self)
         return self.claim_record(record, page.url, versions=track_url, give_up=give_up)
 
-    def file(self, page: Page, *, track_url: bool = True, spent: float = 0.0) -> Record | Verdict:
+    def fingerprint(self, page: Page, *, track_url: bool = True, spent: float = 0.0) -> Record | Verdict:
         """Return the record of a page, or an unchecked verdict, without accessing the store.
 
         Args:
@@ -290,18 +304,18 @@ class Deduplicator(Closing):
             return unchecked(page.url, TOO_SLOW)
         return unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
 
-    def file_many(self, pages: Sequence[Page], spent: Sequence[float] | None = None) -> list[Record | Verdict]:
-        """Do the same as :meth:`file` for each page, together where that is faster.
+    def fingerprint_many(self, pages: Sequence[Page], spent: Sequence[float] | None = None) -> list[Record | Verdict]:
+        """Do the same as :meth:`fingerprint` for each page, together where that is faster.
 
         Args:
             pages: with a time limit short ones, so that one does not use up the time of the others.
-            spent: for each, as in :meth:`file`; None: no time limit.
+            spent: for each, as in :meth:`fingerprint`; None: no time limit.
         """
         if spent is not None and not is_compiled() and self._page_timeout is not None:
             with suppress(TooSlowError), time_limit(len(pages) * self._page_timeout - sum(spent)):
-                return self.file_many(pages)
+                return self.fingerprint_many(pages)
         if spent is not None:
-            return [self.file(page, spent=seconds) for page, seconds in zip(pages, spent, strict=True)]
+            return [self.fingerprint(page, spent=seconds) for page, seconds in zip(pages, spent, strict=True)]
         records = self._fingerprinter.fingerprint_many(pages)
         return [
             unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
@@ -431,7 +445,7 @@ class Deduplicator(Closing):
         """Return the record and the URL of a page, or an unchecked verdict."""
         with time_limit(self._page_timeout):
             subject = self._subject(page, html, text, url)
-            record = subject if isinstance(subject, Verdict) else self.file(subject)
+            record = subject if isinstance(subject, Verdict) else self.fingerprint(subject)
         return record if isinstance(record, Verdict) else (record, subject.url)
 
     def _subject(self, page: Page | None, html: Html, text: str | None, url: str) -> Page | Verdict:

@@ -11,7 +11,7 @@ import pytest
 from dedupcrawl import Claim, Deduplicator, Page, Pending, Status, Verdict
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.errors import StoreError, StoreMismatchError
+from dedupcrawl.errors import SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores.base import Record
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
@@ -230,7 +230,7 @@ def test_a_claim_contains_what_was_judged_and_the_pages_compared(dedup: Deduplic
 
 
 def test_what_the_detectors_say_of_a_pair(dedup: Deduplicator) -> None:
-    records = [dedup.file(page(text, "https://a.example/")) for text in (ENGLISH, retouched(ENGLISH), "Ice.")]
+    records = [dedup.fingerprint(page(text, "https://a.example/")) for text in (ENGLISH, retouched(ENGLISH), "Ice.")]
     first, copy, short = (record for record in records if isinstance(record, Record))
     exact, minhash = dedup.opinions(copy, first)
     assert (exact.detector, exact.match, exact.silent) == ("exact", None, "")
@@ -278,7 +278,7 @@ def test_page_that_matches_an_open_claim_waits_for_its_outcome(dedup: Deduplicat
 
 
 def records(dedup: Deduplicator, *texts: str) -> list[tuple[Record, str]]:
-    found = dedup.file_many([page(text, f"https://a.example/{n}") for n, text in enumerate(texts)])
+    found = dedup.fingerprint_many([page(text, f"https://a.example/{n}") for n, text in enumerate(texts)])
     return [(each, each.url) for each in found if isinstance(each, Record)]
 
 
@@ -322,13 +322,19 @@ def test_pages_are_fingerprinted_together_as_one_by_one(
 ) -> None:
     monkeypatch.setattr("dedupcrawl.deduplicator.is_compiled", lambda: is_compiled)
     pages = [page(text, f"https://a.example/{n}") for n, text in enumerate((ENGLISH, CHINESE, "", "short"))]
-    alone = [dedup.file(each) for each in pages]
-    for one, other in zip(alone, dedup.file_many(pages, [0.0] * 4), strict=True):
+    alone = [dedup.fingerprint(each) for each in pages]
+    for one, other in zip(alone, dedup.fingerprint_many(pages, [0.0] * 4), strict=True):
         assert isinstance(other, type(one))
         if isinstance(one, Record) and isinstance(other, Record):
             assert replace(other, seen=one.seen) == one
         else:
             assert other == one
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("inf"), float("nan")])
+def test_a_time_limit_that_no_page_or_every_page_keeps_is_refused(seconds: float) -> None:
+    with pytest.raises(SettingError, match=r"page_timeout = .* seconds above 0; None: no limit"):
+        Deduplicator(page_timeout=seconds)
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])
@@ -338,7 +344,8 @@ def test_of_pages_fingerprinted_together_only_the_slow_one_is_too_slow(
     monkeypatch.setattr("dedupcrawl.deduplicator.is_compiled", lambda: is_compiled)
     with Deduplicator(store, page_timeout=20) as dedup:
         pages = [page(ENGLISH, "https://a.example/1"), page(OTHER_ENGLISH, "https://a.example/2")]
-        slow, other = dedup.file_many(pages, [41.0, 0.0])  # the first has used up its time, and that of the other
+        spent = [41.0, 0.0]  # the first has used up its time, and that of the other
+        slow, other = dedup.fingerprint_many(pages, spent)
         assert isinstance(slow, Verdict)
         assert slow.reason == "too-slow"
         assert isinstance(other, Record)

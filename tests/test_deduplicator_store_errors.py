@@ -51,7 +51,7 @@ def held(claim: Claim | Pending) -> Claim:
 
 
 def filed(dedup: Deduplicator, url: str, text: str = ENGLISH) -> Record:
-    record = dedup.file(Page.from_text(text, url))
+    record = dedup.fingerprint(Page.from_text(text, url))
     assert isinstance(record, Record)
     return record
 

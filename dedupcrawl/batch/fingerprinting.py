@@ -102,7 +102,7 @@ class RowFingerprinter:
         return _ParsedRow(*about, page if isinstance(page, Page) else page.reason or "error")
 
     def _add_all(self, builder: FingerprintTableBuilder, rows: Sequence[_ParsedRow]) -> None:
-        records = iter(self._dedup.file_many([each.page for each in rows if isinstance(each.page, Page)]))
+        records = iter(self._dedup.fingerprint_many([each.page for each in rows if isinstance(each.page, Page)]))
         for each in rows:
             record = next(records) if isinstance(each.page, Page) else each.page
             about: dict[str, Any] = {"time": each.time, "length": each.length, "size": each.size}

@@ -181,7 +181,7 @@ def _other_page(dedup: Deduplicator, where: str, subject: Subject, seconds: floa
         return ComparedPage.from_candidate(held)
     final, body, kind = fetch_body(where, seconds=seconds)
     page = dedup.read(html=body, url=final, content_type=kind)
-    record = page if isinstance(page, Verdict) else dedup.file(page)
+    record = page if isinstance(page, Verdict) else dedup.fingerprint(page)
     if isinstance(record, Verdict):
         raise DedupError(f"{where} cannot be compared: it is unchecked({record.reason}).")
     return ComparedPage(final, record, page=page if isinstance(page, Page) else None)

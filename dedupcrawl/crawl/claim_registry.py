@@ -31,8 +31,8 @@ T = TypeVar("T")
 
 FIRST_PAUSE = 0.05  #: seconds before another worker's claim is checked again; doubles each time
 LONGEST_PAUSE = 1.0  #: upper limit of the pause in seconds
-#: Seconds for which states of claims wait for the next call that claims pages: as long as another worker waits at
-#: least before it checks them again.
+#: Seconds for which changes of claims may wait, to be written by the next call that claims pages. Another worker that
+#: waits for such a claim does not check it again any sooner.
 COLLECT = FIRST_PAUSE
 
 

@@ -45,7 +45,7 @@ class ClaimManager:
     """Judges pages, and commits or releases their claims.
 
     Args:
-        crawler: is closed when its store is away for too long.
+        crawler: whose pages they are.
         client: calls the store.
         options: the settings in force.
         stats: count released claims and errors.
@@ -180,7 +180,7 @@ class ClaimManager:
         """Start to claim short pages in one call of the store, in a thread."""
         short = [page for page in pages if _size(page[0]) < LARGE_PAGE]
         try:
-            records = self._client.dedup.file_many(
+            records = self._client.dedup.fingerprint_many(
                 [page for page, _ in short], [each.read_seconds for _, each in short]
             )
         except Exception:  # noqa: BLE001  # each page is judged, and fails, by itself
@@ -213,7 +213,7 @@ class ClaimManager:
         try:
             await self._changed.flush()
             spent = [response.read_seconds for _, response in pages]
-            records = self._client.dedup.file_many([page for page, _ in pages], spent)
+            records = self._client.dedup.fingerprint_many([page for page, _ in pages], spent)
             subjects = list(zip(records, pages, strict=True))
             filed = [(each, page.url, state) for each, (page, state) in subjects if not isinstance(each, Verdict)]
             answers = iter(self._registry.claim_now(filed))
@@ -236,7 +236,7 @@ class ClaimManager:
         There is one thread, so that large pages are judged in their order.
         """
         spent = response.read_seconds if response is not None else 0.0
-        work = partial(self._client.dedup.file, page, track_url=track_url, spent=spent)
+        work = partial(self._client.dedup.fingerprint, page, track_url=track_url, spent=spent)
         return work() if _size(page) < LARGE_PAGE else await self.large_pages.run(work)
 
     def _unchecked(self, record: Record, url: str, response: ResponseState | None) -> ItemClaim:

@@ -117,7 +117,10 @@ def _outcome(claim: ItemClaim, state: PageState) -> tuple[PageState, bool]:
 
 
 class PageRecorder:
-    """Is told what becomes of pages, and records nothing; a subclass records it for the report."""
+    """The interface of what records verdicts and outcomes of pages; it records nothing itself.
+
+    :class:`~dedupcrawl.crawl.recorder.LedgerRecorder` writes them to the ledger of a report.
+    """
 
     def open(self, options: Options, compare: Compare, counts: Mapping[str, int]) -> None:
         """Begin to record; raises ``DedupError``.

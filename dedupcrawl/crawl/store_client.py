@@ -56,10 +56,10 @@ class StoreClient:
     """Calls the store of a crawl, in a thread if it is remote, and delivers the backlog.
 
     With ``DEDUP_ON_STORE_ERROR`` "wait" or "close" the patience with an outage is limited. When it is over,
-    :meth:`wait_until_given_up` returns, and the crawl must be closed.
+    :meth:`close_crawl_when_given_up` closes the crawl.
 
     Args:
-        crawler: while it crawls, waiting for the store makes sense.
+        crawler: the crawl, which is closed if the store is away for too long.
         options: the store, and the policy during an outage.
         stats: count failures and outages.
     """

@@ -56,7 +56,7 @@ class MinHash(Detector):
     slots: int = 128  #: slots of a sketch: 16, 32, 64, 128 or 256
     characters: int = 5  #: tokens of a shingle that starts at a character of a script without spaces, 1…64
     words: int = 3  #: tokens of a shingle that starts at a word, 1…64
-    filed: int = 32  #: slots used for bands, 16…256, at most ``slots``: every key uses space in the store
+    filed: int = 32  #: slots used for bands, 16…256; all, if ``slots`` is lower. Every key uses space in the store
     floor: float = 0.75  #: lowest threshold for which the bands are chosen; a lower threshold is the floor itself
     miss_weight: float = 0.9  #: weight of a missed copy in the choice of bands, above 0, at most 1
     seed: int = 0  #: seed of all hashes, 0…2^64 - 1

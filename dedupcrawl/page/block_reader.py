@@ -49,7 +49,7 @@ MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is r
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK}  #: of text that is compared elsewhere, or never
 FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
-MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are furniture of the site
+MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are boilerplate of the site
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _UNREAD_ASIDE = (b"a", b"script", b"style", b"select")
@@ -191,7 +191,7 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
         if place == named
         or (
             (is_longer or tree.blocks[place][5] in FACT_TAGS or 0 <= named < place < first)
-            and not _is_furniture(tree.blocks[place], listed)
+            and not _is_boilerplate(tree.blocks[place], listed)
         )
     ]
     return "\n".join([tree.blocks[place][0] for place in chosen])
@@ -203,10 +203,10 @@ def _naming(block: RawBlock) -> str:
     return tag if (tag in HEADINGS and not link_length) or 0 < link_length < length else ""
 
 
-def _is_furniture(block: RawBlock, listed: Mapping[str, int]) -> bool:
+def _is_boilerplate(block: RawBlock, listed: Mapping[str, int]) -> bool:
     """Return whether a block is a heading of another part, a breadcrumb, a legal notice, a credit or a stamp.
 
-    Many headings or links of one kind are no furniture: they name the items of a list (``listed``: how many by tag).
+    Many headings or links of one kind are no boilerplate: they name the items of a list (``listed``: how many by tag).
     """
     text, length, link_length, _, _, tag, _ = block
     if tag in HEADINGS or link_length > 0:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 #: Versions of lxml and libxml2 (major, minor) with which the compiled walk was tested.
-TESTED_LXML: Final = frozenset({(5, 3), (5, 4), (6, 0), (6, 1)})
+TESTED_LXML: Final = frozenset({(5, 4), (6, 0), (6, 1)})
 TESTED_LIBXML2: Final = frozenset({(2, 12), (2, 13), (2, 14)})
 
 

@@ -19,7 +19,7 @@ class PageError(DedupError):
 
     Args:
         reason: one short word; it becomes the reason of the ``unchecked`` verdict. The package uses
-            :data:`BINARY`, :data:`TOO_LARGE` and :data:`TOO_DEEP`.
+            :data:`BINARY`, :data:`TOO_LARGE`, :data:`TOO_DEEP` and :data:`TOO_MANY_ATTRIBUTES`.
         message: a sentence for people.
     """
 

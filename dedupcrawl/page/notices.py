@@ -1,6 +1,6 @@
 """Texts that are no content: notices that ask for consent to cookies, and notes on the publication of a text.
 
-*Consent texts and notices about JavaScript* are furniture of a site, whatever their length. OneTrust, Didomi,
+*Consent texts and notices about JavaScript* are boilerplate of a site, whatever their length. OneTrust, Didomi,
 Cookiebot, Quantcast and others show the same text on thousands of sites, often with the standard purposes of the IAB's
 Transparency and Consent Framework (TCF). Many are longer than a short story, and stand in the page before it. A text is
 recognised by how many *kinds* of words of such notices it has, not by single phrases, because sites edit them. The

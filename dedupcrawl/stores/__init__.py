@@ -119,7 +119,7 @@ def _requires_redis(url: str) -> Iterator[None]:
         if (error.name or "").partition(".")[0] != "redis":
             raise
         raise StoreError(
-            f"The store {hide_password(url)} needs the package redis, version 6 or newer: pip install redis."
+            f"The store {hide_password(url)} needs the package redis: pip install 'redis>=7.2.1'."
         ) from error
 
 

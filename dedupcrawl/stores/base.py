@@ -388,9 +388,16 @@ def scheme_json(scheme: Mapping[str, object]) -> str:
 
 
 def check_scheme(url: str, namespace: str, there: str, here: str) -> None:
-    """Raise ``StoreMismatchError`` unless two configurations in JSON are equal; name what differs.
+    """Require two configurations to be equal: signatures of different ones are not comparable.
 
-    ``there`` is the configuration that filled the store: signatures of another one are not comparable.
+    Args:
+        url: of the store, for the message.
+        namespace: for the message.
+        there: the configuration that filled the store, as :func:`scheme_json` writes it.
+        here: that of this process, likewise.
+
+    Raises:
+        StoreMismatchError: they differ; the message names the settings.
     """
     if there != here:
         raise StoreMismatchError(

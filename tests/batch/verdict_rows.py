@@ -46,7 +46,7 @@ def filed(config: Config, pages: Iterable[Page], size: int = 50) -> FingerprintT
     for row, page in enumerate(pages):
         if row % size == 0:
             filings.append(FingerprintTableBuilder(_sketches(config)))
-        record = dedup.file(page)
+        record = dedup.fingerprint(page)
         if isinstance(record, Record):
             filings[-1].add(row, record)
         else:

@@ -108,7 +108,7 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
         claims = manager(dedup, nodes.url)
         page = Page.from_text(text(1), "http://a.example/")
         if together:
-            record = dedup.file(page)
+            record = dedup.fingerprint(page)
             assert isinstance(record, Record)
             [claim] = await claims._registry.claim_together([(record, page.url, ResponseState())], [])
             assert isinstance(claim, ItemClaim)
@@ -149,7 +149,7 @@ def test_pages_whose_items_are_durable_are_committed_with_the_next_pages(
             advance_all([first], PageState.SCRAPED, PageState.COMMITTED)
             claims._changed.add([first], 600)
             page = Page.from_text(text(2), "http://b.example/")
-            record = dedup.file(page)
+            record = dedup.fingerprint(page)
             assert isinstance(record, Record)
             store = dedup.store
             assert isinstance(store, ShardedStore)

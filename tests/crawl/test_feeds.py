@@ -214,7 +214,7 @@ def test_a_store_that_another_worker_uses_is_not_reset(site: Site, tmp_path: Pat
 def test_a_reset_forgets_what_an_earlier_crawl_could_not_file(site: Site, run: Run, tmp_path: Path) -> None:
     url = site.put("/a", plain("Ice", text(1)))
     with Deduplicator() as dedup:
-        record = dedup.file(dedup.read(html=plain("Ice", text(1)), url=url))  # type: ignore[arg-type]
+        record = dedup.fingerprint(dedup.read(html=plain("Ice", text(1)), url=url))  # type: ignore[arg-type]
     assert isinstance(record, Record)
     store = f"lmdb://{tmp_path}/store"
     folder = tmp_path / "work" / ".scrapy" / "dedup-spool" / spool_name(store, "reader", dedup.scheme)

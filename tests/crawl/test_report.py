@@ -153,7 +153,7 @@ def nearly_equal() -> tuple[str, str]:
         dedup.add(text=old, url="https://old.example/")
         for words in range(20, 90):
             new = text(2, words).replace("\n", " ") + " " + " ".join(old.split()[words:])
-            record = dedup.file(Page.from_text(new, "https://new.example/"))
+            record = dedup.fingerprint(Page.from_text(new, "https://new.example/"))
             assert isinstance(record, Record)
             if dedup.candidates(record) and dedup.check(text=new).status is Status.UNIQUE:
                 return old, new

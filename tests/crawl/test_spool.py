@@ -392,7 +392,7 @@ def test_a_file_that_cannot_be_written_ends_the_replay(tmp_path: Path) -> None:
     client = StoreClient(crawler, options, CrawlStats(crawler))
     dedup = Deduplicator()
     client.connect(dedup)
-    page = dedup.file(Page.from_text("The ferries stayed at their piers. " * 9, "https://a.example/1"))
+    page = dedup.fingerprint(Page.from_text("The ferries stayed at their piers. " * 9, "https://a.example/1"))
     assert isinstance(page, Record)
     client.backlog.add_records([page])
     with full_disk():

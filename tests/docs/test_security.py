@@ -26,7 +26,7 @@ def with_words() -> set[str]:
 @pytest.mark.parametrize("name", DETECTORS)
 def test_a_sketch_holds_words_only_where_the_page_states_it(name: str) -> None:
     with Deduplicator(detectors=[name]) as dedup:
-        record = dedup.file(Page.from_text(TEXT, "https://a.example/1"))
+        record = dedup.fingerprint(Page.from_text(TEXT, "https://a.example/1"))
     assert isinstance(record, Record)
     stored = encode(record).decode("latin-1")
     words = {word for word in re.findall(r"[a-z]{5,}", TEXT.lower()) if word in stored}

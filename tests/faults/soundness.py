@@ -70,7 +70,7 @@ def _told(dedup: Deduplicator, content: Content, number: int, unfit: list[str]) 
     found = []
     for story, url, html in documents(content, number):
         page = dedup.read(html=html, url=url)
-        record = dedup.file(page) if isinstance(page, Page) else page
+        record = dedup.fingerprint(page) if isinstance(page, Page) else page
         if isinstance(page, Page) and isinstance(record, Record):
             scheme = MinHash()
             shingles = Features(page).shingles(scheme.characters, scheme.words, scheme.seed)

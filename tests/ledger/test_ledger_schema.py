@@ -109,7 +109,7 @@ def test_an_unchecked_page_names_the_claim_that_it_did_not_wait_for() -> None:
 def test_the_opinion_of_every_detector_comes_back_as_it_was(name: str) -> None:
     dedup = Deduplicator(detectors=_detectors(name))
     story = text(1) + "The ferry is in the harbour of a town, and the council can do nothing to help it. " * 3
-    new, old = (dedup.file(Page.from_text(story + more, "https://a.example/")) for more in ("", "And more."))
+    new, old = (dedup.fingerprint(Page.from_text(story + more, "https://a.example/")) for more in ("", "And more."))
     assert isinstance(new, Record)
     assert isinstance(old, Record)
     held = (Comparison("https://a.example/", "c1", dedup.opinions(new, old)),)

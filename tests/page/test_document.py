@@ -475,7 +475,7 @@ def test_an_ordinary_page_has_the_same_verdict_with_a_limit() -> None:
 def test_the_time_of_reading_is_spent() -> None:
     with Deduplicator(page_timeout=60.0) as dedup:
         page = dedup.read(text=ENGLISH)
-        assert dedup.file(page, spent=61.0).reason == "too-slow"  # type: ignore[union-attr, arg-type]
+        assert dedup.fingerprint(page, spent=61.0).reason == "too-slow"  # type: ignore[union-attr, arg-type]
 
 
 def spin() -> None:

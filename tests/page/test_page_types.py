@@ -218,8 +218,8 @@ def test_equal_lists_of_one_host_are_duplicates() -> None:
 def test_equal_lists_are_found_by_the_batch_of_pages_too() -> None:
     dedup = Deduplicator()
     pages = [read_page(listing("Saws"), f"https://a.example/list?s={n}") for n in range(2)]
-    records = dedup.file_many(pages)
-    alone = dedup.file(pages[0])
+    records = dedup.fingerprint_many(pages)
+    alone = dedup.fingerprint(pages[0])
     assert isinstance(alone, Record)
     assert len(alone.keys) == 2
     assert [record.keys[1:] for record in records if isinstance(record, Record)] == [alone.keys[1:]] * 2
@@ -256,7 +256,7 @@ def test_a_page_of_which_a_heading_was_read_is_little_read() -> None:
         (Status.UNCHECKED, "little-read"),
         (Status.UNCHECKED, "little-read"),
     ]
-    assert [getattr(found, "reason", "") for found in dedup.file_many(pages)[1:]] == ["little-read"] * 2
+    assert [getattr(found, "reason", "") for found in dedup.fingerprint_many(pages)[1:]] == ["little-read"] * 2
 
 
 # -- the end of a text that the block model chose -------------------------------------------------

@@ -119,7 +119,7 @@ def test_the_numbers_in_ids_do_not_count_and_neither_does_the_text() -> None:
 def test_signature_and_sketch_stand_one_after_the_other() -> None:
     page = read_page(gazette(ENGLISH), "https://a.example/1")
     with Deduplicator() as dedup:
-        record = dedup.file(page)
+        record = dedup.fingerprint(page)
     assert not isinstance(record, Verdict)
     assert record.identity[:LAYOUT_BYTES] == page.layout
     assert unpack_identity(record.identity) is not None

@@ -119,7 +119,7 @@ def _judge(twin: Twin, url: str) -> bool | None:
         first, second = read_tree(twin.first, url), read_tree(twin.second, f"{url}~twin")
         if dedup.add(first).status is Status.UNCHECKED:
             return None
-        old, new = dedup.file(first), dedup.file(second)
+        old, new = dedup.fingerprint(first), dedup.fingerprint(second)
         if not (isinstance(old, Record) and isinstance(new, Record)) or not _are_equal(dedup, new, old):
             return None
         return dedup.add(second).keep

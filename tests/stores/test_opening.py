@@ -56,7 +56,7 @@ for ask in (
 
 def test_a_missing_client_is_reported_in_one_sentence() -> None:
     said = ran(WITHOUT).splitlines()
-    package = "needs the package redis, version 6 or newer: pip install redis."
+    package = "needs the package redis: pip install 'redis>=7.2.1'."
     assert said == [f"The store redis://:***@127.0.0.1/0 {package}"] * 3
 
 

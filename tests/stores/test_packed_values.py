@@ -51,7 +51,7 @@ def _filed(config: Config, text: str, url: str) -> Record | None:
     with Deduplicator(config=config) as dedup:
         page = dedup.read(text=text, url=url)
         assert isinstance(page, Page)
-        found = dedup.file(page)
+        found = dedup.fingerprint(page)
         return found if isinstance(found, Record) else None
 
 

@@ -70,7 +70,7 @@ def test_of_workers_that_start_together_one_draws(url: str) -> None:
 def test_stores_in_memory_have_a_secret_of_their_own() -> None:
     with opened("memory://") as one, opened("memory://") as other:
         assert secret_of(one) != secret_of(other)
-        keys = [each.file(each.read(text=ENGLISH)).keys for each in (one, other)]  # type: ignore[union-attr, arg-type]
+        keys = [each.fingerprint(each.read(text=ENGLISH)).keys for each in (one, other)]  # type: ignore[union-attr, arg-type]
         assert set(keys[0]).isdisjoint(keys[1])
 
 

@@ -158,7 +158,7 @@ def test_every_outcome_is_one_that_an_order_of_arrival_gives_on_one_server(nodes
 def filed(dedup: Deduplicator, text: str, url: str) -> Record:
     page = dedup.read(text=text, url=url)
     assert isinstance(page, Page)
-    found = dedup.file(page)
+    found = dedup.fingerprint(page)
     assert isinstance(found, Record)
     return found
 

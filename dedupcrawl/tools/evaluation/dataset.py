@@ -239,7 +239,7 @@ def judge_pairs(
 
 def _judge_pair(dedup: Deduplicator, pair: LabelledPair) -> JudgedPair:
     sides = ((pair.label.pair.old, _OLD), (pair.label.pair.new, _NEW))
-    old, new = (dedup.file(Page.from_text(side.text, url, side.title)) for side, url in sides)
+    old, new = (dedup.fingerprint(Page.from_text(side.text, url, side.title)) for side, url in sides)
     if isinstance(old, Verdict) or isinstance(new, Verdict):
         return JudgedPair(pair, is_found=False, opinions=())
     dedup.store.add(old)

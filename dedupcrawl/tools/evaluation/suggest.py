@@ -372,7 +372,7 @@ def _opinions_on_pairs(parsed: ParsedPages, config: Config) -> Iterator[tuple[bo
         for place, each in enumerate(parsed.pages):
             if not isinstance(each.result, Page):
                 continue
-            record = dedup.file(replace(each.result, url=f"https://{place}.invalid/"))
+            record = dedup.fingerprint(replace(each.result, url=f"https://{place}.invalid/"))
             if not isinstance(record, Record):
                 continue
             for other in dedup.candidates(record):

@@ -8,13 +8,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from dedupcrawl.config import constants_of
-from dedupcrawl.decision import OTHER_HOSTS, Matcher, Verdict, cluster_of
+from dedupcrawl.decision import OTHER_HOSTS, UNCHECKED_REASONS, Matcher, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.spotsigs import SpotSigs
-from dedupcrawl.page.document import TOO_SLOW
-from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES, Page
+from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.explain.case import (
@@ -202,32 +201,6 @@ def _then(then: PastVerdict) -> dict[str, Any]:
 #: Detectors that look under more keys than they file a page under.
 _LOOK_FURTHER = frozenset({FeatureCode.name, SpotSigs.name})
 _POLICY = frozenset({"drop", "keep", "min_chars"})  #: constants that belong to no detector
-#: Why a page is unchecked, by :attr:`dedupcrawl.Verdict.reason`.
-REASONS = {
-    "short": "its text is shorter than DEDUP_MIN_CHARS, or has too few letters: only the detector exact "
-    "compares it, which is not in use",
-    "empty": "no text was found on it",
-    "index": "it contains only links to other pages",
-    "consent": "nothing but a request for consent to cookies was found on it",
-    "little-read": "most of its text was removed, so what is left may not be what the page is about",
-    "no-fingerprint": "its text has too few features for the detectors in use",
-    "claimed": "it repeats a page that another worker has claimed, and the claim was not settled in time",
-    "store": "the store could not be reached",
-    "error": "the reader failed on it",
-    BINARY: "it is binary data, whatever its declared type",
-    TOO_LARGE: "it is larger than the limit, or normalisation makes its long text more than twice as long",
-    TOO_MANY_ATTRIBUTES: "a tag has more attributes than can be read in a bounded time",
-    TOO_DEEP: "its tags are nested too deep for the parser",
-    TOO_SLOW: "it took more processor time than DEDUP_PAGE_TIMEOUT allows",
-    "status": "it came with a status other than 200",
-    "not-html": "it is no HTML",
-    "no-field": "it is an item without any field of DEDUP_ITEM_FIELDS",
-    "no-response": "it is an item without a response",
-    "skip": "its request has dedup_skip",
-    "revisit": "the archive refers to an earlier record and has no body",
-    "segmented": "the archive holds it in several segments",
-    "undecodable": "its encoding cannot be decoded",
-}
 _PENDING = "The older page is claimed, not committed yet: a crawl waits until the claim is settled, and then decides."
 _OTHERWISE = "The run had another verdict: since then the store, a constant, or the text of the page has changed."
 
@@ -373,7 +346,7 @@ def _remarks(
 ) -> tuple[str, ...]:
     found = [*effective.notes]
     if verdict.reason:
-        found.append(f"It is unchecked, and kept: {REASONS.get(verdict.reason, verdict.reason)}.")
+        found.append(f"It is unchecked, and kept: {UNCHECKED_REASONS.get(verdict.reason, verdict.reason)}.")
     elif pair is not None:
         found += _pair_remarks(effective, subject, pair)
     elif is_scanned:

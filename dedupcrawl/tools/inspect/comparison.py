@@ -63,7 +63,7 @@ def compare_with_store(
         StoreError: the store cannot be read.
     """
     dedup = Deduplicator(store, config=config)
-    record = dedup.file(page)
+    record = dedup.fingerprint(page)
     if isinstance(record, Verdict):
         return ComparisonResult("store", "Against the store", where, record, tuple(notes))
     verdict = dedup.check_record(record, page.url)
@@ -81,7 +81,7 @@ def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResu
     """Compare a page with an earlier one, and their texts."""
     with Deduplicator(config=config) as dedup:
         earlier, verdict = dedup.add(other), dedup.check(page)
-        new, old = dedup.file(page), dedup.file(other)
+        new, old = dedup.fingerprint(page), dedup.fingerprint(other)
         opinions = () if isinstance(new, Verdict) or isinstance(old, Verdict) else dedup.opinions(new, old)
     found = compare_texts(other.text, page.text)
     pair = Pair(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.decision import BY_URL, SIBLINGS, Status
+from dedupcrawl.decision import BY_URL, SIBLINGS, UNCHECKED_REASONS, Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.page.structure import EVIDENCE, OTHER, SAME
 from dedupcrawl.utils.formatting import similarity_text
@@ -194,30 +194,6 @@ class ReportInput:
 
 # -- a verdict as one sentence -------------------------------------------------------------------
 
-_UNCHECKED = {
-    "empty": "it has no main text",
-    "index": "it is a list of links",
-    "consent": "nothing but a text on cookies could be read",
-    "little-read": "most of its text was left out as no main text, and may tell it from others",
-    "short": "its text is too short to be told from others",
-    "no-fingerprint": "its text has nothing that the detectors in use look at",
-    "status": "its HTTP status is not 200",
-    "not-html": "it is not HTML",
-    "binary": "it is binary data",
-    "too-large": "it, or its text after normalisation, is too large",
-    "too-many-attributes": "a tag has more attributes than can be read in a bounded time",
-    "too-deep": "its tags are nested too deeply to be read to the end",
-    "too-slow": "reading and fingerprinting it took too long",
-    "no-field": "its item has none of the fields that are judged",
-    "no-response": "its item came without a response",
-    "claimed": "it was like a page whose own fate stayed open too long",
-    "store": "the store could not be asked",
-    "error": "reading it failed, see the log",
-    "skip": "it was told to be left alone",
-    "revisit": "the archive says that it was seen before, and does not hold it again",
-    "segmented": "the archive holds it in pieces",
-    "undecodable": "its transfer encoding cannot be undone",
-}
 _RELATED = {
     Relation.IDENTICAL: "the same text as {of}",
     Relation.NEAR_DUPLICATE: "near-duplicate of {of}",
@@ -250,7 +226,7 @@ _CONTAINED = {
 def why(verdict: Verdict) -> str:
     """Return a sentence that explains a verdict: the related page, the similarity, the detector."""
     if verdict.status is Status.UNCHECKED:
-        reason = _UNCHECKED.get(verdict.reason or "", verdict.reason or "no reason is known")
+        reason = UNCHECKED_REASONS.get(verdict.reason or "", verdict.reason or "no reason is known")
         return f"not judged: {reason}" + (f" ({verdict.of})" if verdict.of else "")
     if verdict.relation is None:
         return "no earlier page is like it"

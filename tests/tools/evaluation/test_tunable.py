@@ -36,7 +36,7 @@ def judged(config: Config) -> tuple[list[tuple[Opinion, ...]], list[bool]]:
     opinions: list[tuple[Opinion, ...]] = []
     with Deduplicator(config=config) as dedup:
         for old, new in _texts():
-            records = [dedup.file(Page.from_text(text)) for text in (new, old)]
+            records = [dedup.fingerprint(Page.from_text(text)) for text in (new, old)]
             mine, other = records
             is_fine = isinstance(mine, Record) and isinstance(other, Record)
             opinions.append(dedup.opinions(mine, other) if is_fine else ())  # type: ignore[arg-type]

@@ -11,14 +11,14 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Verdict, cluster_of
+from dedupcrawl.decision import UNCHECKED_REASONS, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
 from dedupcrawl.tools.explain.case import UNKNOWN, ComparedPage, PairReason
 from dedupcrawl.tools.explain.configuration import EffectiveConfig, with_value
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, Counterfactual
-from dedupcrawl.tools.explain.explainer import REASONS, Explainer, Explanation, PastVerdict, Subject
+from dedupcrawl.tools.explain.explainer import Explainer, Explanation, PastVerdict, Subject
 from tests.data import ROOT
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
@@ -245,7 +245,7 @@ def test_a_chosen_page(dedup: Deduplicator) -> None:
     assert found.pair is not None
     assert (found.pair.why, found.pair.met) == (PairReason.ASKED, False)
     assert found.pair.verdict.relation is None
-    record = dedup.file(Page.from_text(ENGLISH, "https://c.example/"))
+    record = dedup.fingerprint(Page.from_text(ENGLISH, "https://c.example/"))
     assert isinstance(record, Record)
     both_new = explained(dedup, COPY, other=ComparedPage(record.url, record))
     assert both_new.pair is not None
@@ -305,7 +305,7 @@ def test_every_reason_that_is_documented_has_a_sentence() -> None:
     page = (ROOT / "docs" / "verdict.md").read_text("utf-8")
     table = page.partition("## Reason\n")[2].partition("\n## ")[0]
     documented = set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE))
-    assert documented == set(REASONS)
+    assert documented == set(UNCHECKED_REASONS)
 
 
 # -- names and values ---------------------------------------------------------------------------

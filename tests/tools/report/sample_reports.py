@@ -65,7 +65,7 @@ class _Judged:
             self.pairs = self._pairs(dedup)
 
     def _judge(self, dedup: Deduplicator, page: Page) -> None:
-        record = dedup.file(page)
+        record = dedup.fingerprint(page)
         self.verdicts.append(record if isinstance(record, Verdict) else dedup.add(page))
         if not isinstance(record, Verdict):
             self.records[page.url] = record

@@ -17,7 +17,7 @@ from jinja2.ext import babel_extract
 
 from dedupcrawl import config, siblings
 from dedupcrawl.config import Config
-from dedupcrawl.decision import BY_URL, SIBLINGS, Status, Verdict
+from dedupcrawl.decision import BY_URL, SIBLINGS, UNCHECKED_REASONS, Status, Verdict
 from dedupcrawl.detectors.base import Detector, Opinion, Relation, no_opinion
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.ledger.ledger_schema import Fate
@@ -156,7 +156,7 @@ def verdicts() -> Iterator[Verdict]:
         yield replace(one, similarity=0.93, detector="minhash", supersedes="https://a.example/1")
         for name in report_model._COUNTED:
             yield replace(one, similarity=1.0, detector="minhash", evidence={name: "3 of 4"})
-    for reason in report_model._UNCHECKED:
+    for reason in UNCHECKED_REASONS:
         yield Verdict("https://a.example/2", Status.UNCHECKED, keep=True, reason=reason)
     yield Verdict("https://a.example/2", Status.UNCHECKED, keep=True, reason="claimed", of="https://a.example/1")
     yield Verdict("https://a.example/2", Status.UNIQUE, keep=True)
@@ -171,7 +171,7 @@ def test_every_verdict_has_its_chinese(zh: Messages) -> None:
 
 
 def test_every_name_of_a_verdict_has_its_chinese(zh: Messages) -> None:
-    names = (*Status, *Fate, *Relation, *report_model._UNCHECKED, *charts._RELATION_MEANINGS.values())
+    names = (*Status, *Fate, *Relation, *UNCHECKED_REASONS, *charts._RELATION_MEANINGS.values())
     kinds = [f"{kind} page" for kind in Kind]
     ways = [
         value for name, value in vars(siblings).items() if name.isupper() and isinstance(value, str) and value != OTHER
@@ -182,7 +182,7 @@ def test_every_name_of_a_verdict_has_its_chinese(zh: Messages) -> None:
 
 def test_every_result_has_its_chinese(zh: Messages) -> None:
     figures = demo_report().figures
-    reasons = dict.fromkeys(report_model._UNCHECKED, 7)
+    reasons = dict.fromkeys(UNCHECKED_REASONS, 7)
     for segment in charts.outcome_bar(replace(figures, unchecked=reasons)):
         assert is_chinese(zh.sentence(segment.name))
         assert is_chinese(zh.sentence(segment.meaning)), segment.meaning
