@@ -164,7 +164,7 @@ class Claim:
             self.release()
 
 
-OTHER_HOSTS = "other-hosts"  #: a scope: pages of one site are not compared
+OTHER_SITES = "other-hosts"  #: a scope: pages of one site are not compared
 
 SIBLINGS = "siblings"  #: key of the evidence of siblings: by what they differ
 
@@ -274,7 +274,7 @@ class Matcher:
         """Compare pages of two URLs. The values of both must agree too, and on one site their names and sentences."""
         old = candidate.record
         is_same_site = _are_of_one_site(record, old)
-        if is_same_site and self.scope == OTHER_HOSTS:
+        if is_same_site and self.scope == OTHER_SITES:
             return None
         finding = self._strongest(record, candidate)
         if finding is None or (not is_same_site and finding.relation not in COPIES):

@@ -298,18 +298,6 @@ class Values(NamedTuple):
     facts: bytes  #: all numbers of the main text in order, counters excepted, each with its neighbours
 
 
-def values_of(text: bytes) -> dict[bytes, bool]:
-    """Return the values in a folded text, and whether each is strong: a date, a price, or a measure with its unit.
-
-    The first ``MAX_NUMBERS`` numbers are read, and those that count readers left out. A value is cut after
-    ``MAX_VALUE_BYTES``.
-
-    >>> sorted(values_of(b"bolt 3.5 x 20 mm, 4 packs. comments (12)").items())
-    [(b'20 mm', True), (b'3.5', False), (b'4', False)]
-    """
-    return _find_values(text)
-
-
 def page_values(text: bytes, beside: bytes = b"") -> Values:
     """Return the values of a page.
 
@@ -318,7 +306,7 @@ def page_values(text: bytes, beside: bytes = b"") -> Values:
         beside: the text beside it, see :func:`other_text`.
     """
     facts: list[bytes] = []
-    inner = _find_values(text, facts)
+    inner = values_of(text, facts)
     if not text.isascii() and _HAN_START in text:
         facts += [each.encode(*_ENCODING) for each in _han_numbers(text.decode(*_ENCODING))]
     outer = values_of(beside) if beside else {}
@@ -373,7 +361,19 @@ def _plain(line: str) -> bytes:
     return b"" if _has_digit(line) and _is_change(plain) else plain
 
 
-def _find_values(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, bool]:
+def values_of(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, bool]:
+    """Return the values in a folded text, and whether each is strong: a date, a price, or a measure with its unit.
+
+    The first ``MAX_NUMBERS`` numbers are read, and those that count readers left out. A value is cut after
+    ``MAX_VALUE_BYTES``.
+
+    Args:
+        text: in UTF-8.
+        facts: all numbers, counters excepted, each with its neighbours, are appended to it.
+
+    >>> sorted(values_of(b"bolt 3.5 x 20 mm, 4 packs. comments (12)").items())
+    [(b'20 mm', True), (b'3.5', False), (b'4', False)]
+    """
     text = b"".join((_EDGE, text, _EDGE))  # before the first number and after the last one too, bytes are looked at
     starts, stops = _number_places(text)
     values: dict[bytes, bool] = {}

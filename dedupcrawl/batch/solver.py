@@ -35,8 +35,8 @@ _PROGRESS_STEP = 1000  #: rows after which progress is reported
 class Crowding:
     """Buckets with more kept pages than a page is compared with."""
 
-    buckets: int = 0  #: number of crowded buckets
-    pages: int = 0  #: pages with a crowded bucket
+    buckets: int = 0  #: number of hot buckets
+    pages: int = 0  #: pages with a hot bucket
     fullest: int = 0  #: kept pages in the fullest of all buckets
 
 

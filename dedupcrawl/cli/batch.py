@@ -203,7 +203,7 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if crowded["buckets"]:
         beyond = f"{crowded['pages']:,} pages were not compared with all in them"
         fullest = f"(fullest: {crowded['fullest']:,} kept pages)"
-        yield "crowded buckets", f"{crowded['buckets']:,}; {beyond} {fullest}"
+        yield "hot buckets", f"{crowded['buckets']:,}; {beyond} {fullest}"
     rate = f", {summary['pages_per_second']:,} pages/s" if summary["pages_per_second"] else ""
     yield "time", f"{summary['seconds']:,.1f} s{rate}"
     if summary["work_bytes_per_page"]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 NO_HOST = ""  #: stands for pages without a host, and for all hosts beyond the limit of a ledger
-MAX_COMPARED = 8  #: unmatched candidates that are compared again, the newest: a crowded bucket has many
+MAX_COMPARED = 8  #: unmatched candidates that are compared again, the newest: a hot bucket has many
 MAX_NEAR_MISSES = 3  #: near misses stored with a page
 MAX_NAME_CHARS = 255  #: characters of a host or cluster name
 MAX_EVIDENCE_BYTES = 16_384  #: JSON of a verdict; longer evidence is not stored: it can quote a page

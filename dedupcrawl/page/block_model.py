@@ -115,7 +115,7 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
         kept: bytes of the main text by the rules.
         unread: bytes of statements beside it, see :func:`unread_bytes`.
     """
-    if is_settled(tree, reasons, kept, unread):
+    if needs_no_model(tree, reasons, kept, unread):
         return None
     features = block_features(tree, reasons)
     if features.excluded.all():
@@ -129,7 +129,7 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
     return found
 
 
-def is_settled(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> bool:
+def needs_no_model(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> bool:
     """Return whether the choice of the rules stands in any case, which saves the time of the model.
 
     That is so if they found a text, and left out little beside it. Of an article, what they left out counts only

@@ -51,7 +51,7 @@ from dedupcrawl.page.block_model import (
     UNIT,
     best_choice,
     gate_features,
-    is_settled,
+    needs_no_model,
     promised_gain,
     unread_bytes,
 )
@@ -118,7 +118,7 @@ class Sample:
     weight: float
     blocks: list[RawBlock] = field(default_factory=list)
     data: str = ""  #: text of the page in its JSON
-    is_settled: bool = True  #: the model is not asked
+    needs_no_model: bool = True  #: the model is not asked
     features: BlockFeatures | None = None  #: None for a page without a block
     shares: Floats = field(default_factory=lambda: np.zeros(0))  #: of each block, the share in the true text
     tokens: Floats = field(default_factory=lambda: np.zeros(0))  #: of each block
@@ -184,7 +184,7 @@ def label_sample(sample: Sample, root: _Element, tree: BlockTree, reasons: Seque
     sample.blocks, sample.data = tree.blocks, embedded_text(root, page.heading, page.title).text
     sample.by_rules = sample.by_model = sample.overlap([reason == MAIN_TEXT for reason in reasons])
     if tree.blocks:
-        sample.is_settled = is_settled(tree, reasons, kept, unread_bytes(tree.blocks, reasons))
+        sample.needs_no_model = needs_no_model(tree, reasons, kept, unread_bytes(tree.blocks, reasons))
         sample.features = block_features(tree, reasons, for_training=True)
         sample.shares, sample.tokens = label([block[0] for block in tree.blocks], sample.true)
     return sample
@@ -277,14 +277,14 @@ class Margins(NamedTuple):
     def apply(self, sample: Sample) -> bool:
         """Whether the choice of the model is taken."""
         is_familiar = sample.features is not None and sample.features.is_familiar
-        return not sample.is_settled and sample.estimate > (self.familiar if is_familiar else self.other)
+        return not sample.needs_no_model and sample.estimate > (self.familiar if is_familiar else self.other)
 
 
 def best_margins(samples: Iterable[Sample]) -> Margins:
     """Return the margins with the highest gain of F1 on these pages, less the cost of each switch."""
     by_kind: tuple[list[Sample], list[Sample]] = ([], [])
     for sample in samples:
-        if sample.features and not sample.is_settled:
+        if sample.features and not sample.needs_no_model:
             by_kind[sample.features.is_familiar].append(sample)
     return Margins(best_margin(by_kind[True]), best_margin(by_kind[False]))
 
@@ -345,7 +345,9 @@ def row(pages: Sequence[Sample]) -> Row:
     """Return the figures of some pages."""
     chosen = [page.by_model if page.is_switched else page.by_rules for page in pages]
     rules = [page.by_rules for page in pages]
-    asked, switched = (fmean(shown) for shown in zip(*((not p.is_settled, p.is_switched) for p in pages), strict=True))
+    asked, switched = (
+        fmean(shown) for shown in zip(*((not p.needs_no_model, p.is_switched) for p in pages), strict=True)
+    )
     return Row(len(pages), score(rules)[0], score(chosen)[0], lost(rules), lost(chosen), asked, switched)
 
 

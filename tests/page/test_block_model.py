@@ -12,7 +12,7 @@ import pytest
 from dedupcrawl.page import ReadOptions, block_model, read_page, read_tree
 from dedupcrawl.page import document as limits
 from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar
-from dedupcrawl.page.block_model import CHUNK, Trees, is_settled, unread_bytes
+from dedupcrawl.page.block_model import CHUNK, Trees, needs_no_model, unread_bytes
 from dedupcrawl.page.block_reader import classify
 from dedupcrawl.page.document import TooSlowError, parse, time_limit
 from dedupcrawl.page.rules import REPEATED
@@ -49,7 +49,7 @@ def test_the_gate_sees_the_page_only_where_it_is_asked() -> None:
 
 def settled(html: str) -> bool:
     tree, reasons, kept = classify(parse(html), ReadOptions())
-    return is_settled(tree, reasons, kept, unread_bytes(tree.blocks, reasons))
+    return needs_no_model(tree, reasons, kept, unread_bytes(tree.blocks, reasons))
 
 
 def test_the_model_is_not_asked_where_little_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_of_an_article_only_statements_left_out_count() -> None:
     assert settled(article(4, LABELS, PUBLISHED))
 
 
-def test_a_short_article_is_settled_too_if_nothing_else_was_written() -> None:
+def test_a_short_article_needs_no_model_either_if_nothing_else_was_written() -> None:
     html = article(1, LABELS, PUBLISHED)
     assert MIN_OWN_TEXT < len(SENTENCE * 2) < MIN_ARTICLE_BYTES
     assert settled(html)

@@ -32,8 +32,8 @@ from dedupcrawl.page.block_model import (
     QUANTUM,
     UNIT,
     best_choice,
-    is_settled,
     load_model,
+    needs_no_model,
     probabilities,
     promised_gain,
     unread_bytes,
@@ -123,7 +123,7 @@ def assert_same_scores(
         with monkeypatch.context() as patch:
             patch.setattr(compiled, "features", module)
             unread = unread_bytes(tree.blocks, reasons)
-            settled = [is_settled(tree, reasons, kept, unread) for kept in (0, 300, 3000)]
+            settled = [needs_no_model(tree, reasons, kept, unread) for kept in (0, 300, 3000)]
             sums.append((unread, settled, left_out_bytes(tree, reasons), text_size(tree), is_familiar(tree)))
     assert sums[0] == sums[1]
 

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dedupcrawl.config import Config
 from dedupcrawl.decision import Matcher, Status
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.registry import build_detectors
@@ -22,12 +21,12 @@ from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import FILE_ANYWAY, KEY_BYTES, Record, url_key
 from dedupcrawl.stores.lmdb import ID_BYTES
 from dedupcrawl.stores.transactional import MemoryStore
-from dedupcrawl.tools.evaluation.dataset import ParsedPageCache
 from dedupcrawl.tools.evaluation.metrics import Scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from dedupcrawl.config import Config
     from dedupcrawl.decision import Verdict
     from dedupcrawl.stores.base import Offer
     from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPages
@@ -112,12 +111,6 @@ class DuplicatesReport:
             "by_edit": {edit: dict(counter) for edit, counter in sorted(self.by_edit.items())},
             **self.costs.to_dict(),
         }
-
-
-def evaluate_duplicates(rows: Iterable[LabelledPage], config: Config | None = None) -> DuplicatesReport:
-    """Read labelled pages and judge them by ``config`` (default: ``Config()``)."""
-    config = config or Config()
-    return judge_pages(ParsedPageCache(rows).read(config), config)
 
 
 def judge_pages(parsed: ParsedPages, config: Config, advance: Callable[[], object] = lambda: None) -> DuplicatesReport:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from dedupcrawl.config import constants_of
-from dedupcrawl.decision import OTHER_HOSTS, UNCHECKED_REASONS, Matcher, Verdict, cluster_of
+from dedupcrawl.decision import OTHER_SITES, UNCHECKED_REASONS, Matcher, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
@@ -389,8 +389,8 @@ def _sibling_remarks(config: Config, pair: ComparedPair) -> Iterator[str]:
         fate = "kept" if other.keep else "dropped"
         relation = other.relation or other.status
         yield f"With equal names and values the new page would be {fate}: {relation}, of {other.of}."
-    elif config.scope == OTHER_HOSTS and pair.identities and pair.new.url != pair.old.url:
-        yield f'Both are pages of one site, which DEDUP_SCOPE = "{OTHER_HOSTS}" does not compare.'
+    elif config.scope == OTHER_SITES and pair.identities and pair.new.url != pair.old.url:
+        yield f'Both are pages of one site, which DEDUP_SCOPE = "{OTHER_SITES}" does not compare.'
 
 
 def _outcome(verdict: Verdict) -> tuple[object, ...]:

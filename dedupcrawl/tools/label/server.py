@@ -12,7 +12,6 @@ send.
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hmac import compare_digest
 from http import HTTPStatus
@@ -35,8 +34,6 @@ from dedupcrawl.tools.report.html_bundle import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dedupcrawl.tools.label.labels import LabelSession
     from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair
 
@@ -273,16 +270,3 @@ class LabelServer(ThreadingHTTPServer):
         """Ignore closed connections."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(*connection)
-
-
-@contextmanager
-def serving(server: LabelServer) -> Iterator[LabelServer]:
-    """Serve in a thread within the context."""
-    thread = Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dedupcrawl.config import Config
+from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPageCache
+from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport, judge_pages
 from dedupcrawl.tools.label.labels import Answer, Label
 from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, Stratum
 from tests.batch.corpus import story
@@ -29,3 +32,9 @@ def labels(words: Iterable[int], last_same: int) -> list[Label]:
     return [
         label(number, each, Answer.SAME if each <= last_same else Answer.DIFFERENT) for number, each in enumerate(words)
     ]
+
+
+def evaluate_duplicates(rows: Iterable[LabelledPage], config: Config | None = None) -> DuplicatesReport:
+    """Read labelled pages and judge them by ``config`` (default: ``Config()``)."""
+    config = config or Config()
+    return judge_pages(ParsedPageCache(rows).read(config), config)

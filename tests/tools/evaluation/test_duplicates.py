@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dedupcrawl import Config
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.evaluation.dataset import LabelledPage, read_labelled_pages
-from dedupcrawl.tools.evaluation.duplicates import evaluate_duplicates
 from dedupcrawl.tools.evaluation.metrics import Scores
 from tests.data import data
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
+from tests.tools.evaluation.labelled import evaluate_duplicates
 
 
 def row(n: int, cluster: str, text: str, edit: str = "") -> LabelledPage:

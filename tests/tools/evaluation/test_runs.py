@@ -20,10 +20,11 @@ from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPageCache
-from dedupcrawl.tools.evaluation.duplicates import NO_COSTS, DuplicatesReport, Mistake, evaluate_duplicates
+from dedupcrawl.tools.evaluation.duplicates import NO_COSTS, DuplicatesReport, Mistake
 from dedupcrawl.tools.evaluation.metrics import Scores
 from dedupcrawl.tools.evaluation.runs import VARIANTS, Measure, SweepCurve, SweepPoint, evaluation_runs, parse_sweep
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
+from tests.tools.evaluation.labelled import evaluate_duplicates
 
 
 def row(n: int, cluster: str, text: str | None, html: str | None = None, edit: str = "") -> LabelledPage:

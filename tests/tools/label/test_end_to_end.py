@@ -15,11 +15,12 @@ from dedupcrawl.cli import app
 from dedupcrawl.tools.evaluation.dataset import judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
 from dedupcrawl.tools.label.pairs import load_ledgers
-from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
+from dedupcrawl.tools.label.server import LabelPage, LabelServer
 from tests.batch.corpus import story
 from tests.browser import PATIENCE, browsing
 from tests.tools.evaluation.labelled import label
 from tests.tools.label.runs import WORDS
+from tests.tools.label.serving import serving
 from tests.tools.report.judged_ledgers import changed, write
 
 WANTED = 0.9

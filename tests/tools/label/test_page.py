@@ -12,10 +12,11 @@ from playwright.sync_api import Dialog, expect
 
 from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
 from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair
-from dedupcrawl.tools.label.server import LabelPage, LabelServer, serving
+from dedupcrawl.tools.label.server import LabelPage, LabelServer
 from tests.batch.corpus import story
 from tests.browser import DESKTOP, PATIENCE, PHONE, Tab, browsing
 from tests.tools.label.offers import sampler_of
+from tests.tools.label.serving import serving
 from tests.tools.report.judged_ledgers import changed
 
 HOSTILE = (

@@ -15,8 +15,9 @@ import pytest
 
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.label.labels import LabelFile, LabelSession
-from dedupcrawl.tools.label.server import HOST, LabelPage, LabelServer, serving
+from dedupcrawl.tools.label.server import HOST, LabelPage, LabelServer
 from tests.tools.label.offers import pair, sampler_of
+from tests.tools.label.serving import serving
 
 PAGE = LabelPage(b"the page", "default-src 'none'")
 
