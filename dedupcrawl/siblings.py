@@ -4,6 +4,15 @@ Near-equal text is a copy only if both pages are about the same thing. A copy un
 names, or names that say less ("Print"). Of *siblings*, such as two sizes of one screw, each has names or values
 that the other lacks, and the text belongs to neither name alone. Names are compared in pairs, so that what a
 site adds to all of its titles does not matter.
+
+The terms:
+
+*name*: the heading and the title of a page, as tokens. A *telling* token has four letters or is of a script without
+spaces, a *filler* ("the") is any other without digits.
+*value*: a number with its unit; *strong* if it is a date, a price or a measure, else *weak*.
+*short fact*: a short line, such as a colour in a table.
+*body*: the main text without the lines that repeat a name. A page is *about* a name whose telling tokens are in it.
+*beside*: on the page, but not in its main text.
 """
 
 from __future__ import annotations

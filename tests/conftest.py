@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,6 +47,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Shares 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let the workers of pytest-xdist be forks of a process that has collected all tests."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: commands would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     workers = config.getoption("tx", None)
     if not workers or config.option.collectonly or hasattr(config, "workerinput"):
         return
