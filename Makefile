@@ -10,7 +10,7 @@ SOURCES := $(shell find dedupcrawl -type f -not -name "*.pyc" -not -name "*.so")
 COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx dedupcrawl/stores/redis/*.pyx dedupcrawl/stores/redis/*/*.pyx)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
-WORKERS ?= 3
+WORKERS ?= 4
 CHECKS ?= lint types imports docs
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
 unexport PYTHONDONTWRITEBYTECODE

@@ -19,9 +19,9 @@ from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.page.options import LINK_RULES, READER_ACCEPTED, ReadOptions
 from dedupcrawl.text.lexicon import LANGUAGE_ACCEPTED, is_language
 from dedupcrawl.text.normalize import FOLDING
-from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.text.words import SEGMENTER_ACCEPTED, check_segmenter
 from dedupcrawl.utils.optional import require_extra
+from dedupcrawl.utils.redaction import SECRET, SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,7 @@ from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
 from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
-from dedupcrawl.page.structure import LITTLE_READ, evidence_with_layout, is_little_read
+from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.siblings import is_refresh, why_different, why_siblings
 from dedupcrawl.sites import site_of
 from dedupcrawl.stores.base import ClaimState

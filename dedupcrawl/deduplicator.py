@@ -35,8 +35,8 @@ from dedupcrawl.stores.base import (
     url_key,
 )
 from dedupcrawl.text.features import is_compiled
-from dedupcrawl.text.secret_seed import SECRET, SecretSeed
 from dedupcrawl.utils.iteration import backoff
+from dedupcrawl.utils.redaction import SECRET, SecretSeed
 from dedupcrawl.utils.resources import Closing
 
 if TYPE_CHECKING:

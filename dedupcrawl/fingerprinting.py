@@ -10,7 +10,7 @@ from dedupcrawl.detectors.exact import HASH_BYTES, Exact
 from dedupcrawl.identity import sketch_identity, unread_identity
 from dedupcrawl.page.document import check_time
 from dedupcrawl.page.model import TOO_LARGE, Kind
-from dedupcrawl.page.structure import LITTLE_READ, with_layout
+from dedupcrawl.page.signatures import LITTLE_READ, with_layout
 from dedupcrawl.sites import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_person, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text, is_compiled, loaded, normalizer

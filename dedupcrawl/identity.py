@@ -50,7 +50,7 @@ from dedupcrawl.identity_codec import (
     pack_identity,
 )
 from dedupcrawl.page.rules import word_set
-from dedupcrawl.page.structure import LAYOUT_BYTES, with_layout, without_layout
+from dedupcrawl.page.signatures import LAYOUT_BYTES, with_layout, without_layout
 from dedupcrawl.sentence_sketches import (
     MAX_TOKEN_BYTES,
     POINTING_BEGINS,

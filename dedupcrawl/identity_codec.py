@@ -1,6 +1,6 @@
 """The parts of an identity, and how they are packed into bytes.
 
-An identity begins with the signature of the layout (``page/structure.py``). The sketch that follows is a string of
+An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows is a string of
 bits, padded with zeros to whole bytes:
 
 * 8 flags, see :class:`Flag`; 4 bits each: numbers of digit names, telling names and fillers; 3 bits each: numbers of
@@ -35,7 +35,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedupcrawl.page.structure import without_layout
+from dedupcrawl.page.signatures import without_layout
 from dedupcrawl.sentence_sketches import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
-from dedupcrawl.page.structure import OTHER, compare_layouts
+from dedupcrawl.page.signatures import OTHER, compare_layouts
 from dedupcrawl.sentence_sketches import sentences_differ
 from dedupcrawl.values import MAX_SHORTS
 

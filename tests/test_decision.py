@@ -13,7 +13,7 @@ from dedupcrawl import Claim, Deduplicator, Page
 from dedupcrawl.config import DROP
 from dedupcrawl.decision import SIBLINGS, Finding, Matcher, Pending, Policy
 from dedupcrawl.detectors.base import Match, Relation
-from dedupcrawl.page.structure import LITTLE_READ
+from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 

@@ -21,8 +21,8 @@ from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.model import Page
-from dedupcrawl.page.structure import LITTLE_READ
-from dedupcrawl.text.secret_seed import SECRET, SecretSeed
+from dedupcrawl.page.signatures import LITTLE_READ
+from dedupcrawl.utils.redaction import SECRET, SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

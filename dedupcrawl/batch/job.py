@@ -25,8 +25,7 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, package_version
 from dedupcrawl.stores import MEMORY
-from dedupcrawl.text.secret_seed import SecretSeed, without_secrets
-from dedupcrawl.utils.redaction import hide_password
+from dedupcrawl.utils.redaction import SecretSeed, hide_password, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -36,7 +36,7 @@ from dedupcrawl.batch.workdir import Workdir, read_finished
 from dedupcrawl.errors import DedupError, SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import ClaimState, check_secret, differences
-from dedupcrawl.text.secret_seed import SECRET, SecretSeed
+from dedupcrawl.utils.redaction import SECRET, SecretSeed
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
 from dedupcrawl.decision import Status, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, VERSIONS
-from dedupcrawl.page.structure import LITTLE_READ
+from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:

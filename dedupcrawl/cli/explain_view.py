@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.cli.console import facts_table
-from dedupcrawl.page.structure import compare_layouts
+from dedupcrawl.page.signatures import compare_layouts
 from dedupcrawl.stores.workers import printable
 from dedupcrawl.tools.explain.case import UNKNOWN
 from dedupcrawl.tools.explain.configuration import ConstantSource

@@ -36,18 +36,18 @@ from dedupcrawl.page import Page, PageError, ReadOptions
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
 from dedupcrawl.stores.workers import printable
-from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.tools.report.html_bundle import PageLanguage
 from dedupcrawl.utils.formatting import size
+from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
     from dedupcrawl.stores.base import StoreInfo
-    from dedupcrawl.text.secret_seed import SecretSeed
     from dedupcrawl.tools.inspect.comparison import ComparisonResult
     from dedupcrawl.tools.inspect.inspection import Inspection
+    from dedupcrawl.utils.redaction import SecretSeed
 
 
 _MAX_BLOCK_CHARS = 160  #: text of a block in the table

@@ -11,8 +11,8 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.text.lexicon import open_lexicon
 from dedupcrawl.text.normalize import folding_digest
-from dedupcrawl.text.secret_seed import SECRET, without_secrets
 from dedupcrawl.text.words import check_segmenter, require_segmenter
+from dedupcrawl.utils.redaction import SECRET, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

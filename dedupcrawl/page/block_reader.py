@@ -33,7 +33,8 @@ from dedupcrawl.page.rules import (
     word_set,
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
-from dedupcrawl.page.structure import HEADINGS, MAX_READ_BYTES, layout_signature, mark_discussion, removed_signature
+from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
+from dedupcrawl.page.structure import HEADINGS, mark_discussion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

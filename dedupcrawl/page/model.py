@@ -93,9 +93,9 @@ class Page:
     beside: str = ""  #: all text that is neither main text nor a heading, a block a line
     #: the part of it without links that was removed for its position only, and what the pictures of the page show
     stated: str = ""
-    #: signature of the removed text, where less than half was read (:mod:`dedupcrawl.page.structure`)
+    #: signature of the removed text, where less than half was read (:mod:`dedupcrawl.page.signatures`)
     removed: bytes = b""
-    layout: bytes = b""  #: signature of the element structure (:mod:`dedupcrawl.page.structure`); b"" if unknown
+    layout: bytes = b""  #: signature of the element structure (:mod:`dedupcrawl.page.signatures`); b"" if unknown
 
     @property
     def title_field(self) -> str:

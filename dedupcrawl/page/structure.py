@@ -1,6 +1,4 @@
-"""The structure of a page: the parts of its text, and signatures of its layout and of what was not read.
-
-Parts are what is under the heading, sections of a manual, listings of code, lists of links, discussions.
+"""The parts of a page: what is under its heading, sections of a manual, listings of code, lists of links, discussions.
 
 Manuals name a section after its heading, put each line of a listing into an element of its own, and list what they
 describe by links. The rules for side parts, labels and menus would take such parts out of the text around them. Each
@@ -13,40 +11,14 @@ The words "post", "comment" and "thread" alone prove nothing, because blogs use 
 
 The signs were chosen on one half of the hosts of the labelled set wcxb and tried on the other (docs/methods.md,
 "Container choice" and "Discussions").
-
-Two small signatures of a page, and their comparison, complete it: of its layout, and of the text that was not read.
-
-Similar pages fall into four classes (patent CN101645082): the same or part of the content, in the same or another
-layout. The relation of a verdict gives the content, and the signatures of two layouts the rest.
-
-The layout is four bytes: which elements are at the beginning of the page and around its main text. Each byte is the
-hash of some start tags: of the first containers of the page, of the next ones, of the outer containers of the main
-text, and of the inner ones. Of a start tag count the tag, the class and the id, without digits. The content of the page
-does not matter.
-
-The text that a reader removed has a signature if less than half of the page was read. The main text of such a page may
-be a common introduction, and what tells the page from others was removed: entries of a guestbook, cells of a table, a
-side column. The first byte is how many times longer than the compared text the removed one is, in sixteenths. The
-others have one bit for each of 40 partitions of the removed text's shingles, of the lowest hash in it (Li, König:
-*b-Bit Minwise Hashing*, 2010; one permutation, Li, Owen, Zhang 2012). Links do not count: nearly all are navigation.
-If most of the rest of two pages differs, the text that matches may be what all pages of the site begin with. Then the
-new page is kept as ``unchecked(little-read)``.
-
-``Record.identity`` begins with the signature of the layout (4 bytes, 0 if it is unknown), followed by the sketch of
-:mod:`dedupcrawl.identity`. If less than half of the page was read, the signature of the rest is the end; the highest
-bit of the first byte tells it.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from zlib import crc32
-
-import numpy as np
 
 from dedupcrawl.page import compiled
 from dedupcrawl.page.rules import (
@@ -63,7 +35,7 @@ from dedupcrawl.page.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dedupcrawl.page.blocks import BlockTree, RawBlock
 
@@ -328,173 +300,3 @@ def is_beside_post(head: str) -> bool:
     (True, False)
     """
     return not BESIDE_WORDS.isdisjoint(name_words(head.partition(" ")[2]))
-
-
-# -- signatures ---------------------------------------------------------------------------------
-
-LAYOUT_BYTES = 4  #: of a signature
-
-# Chosen on pairs of pages of wcxb (docs/methods.md, "Layout").
-FIRST = 4  #: number of the first containers of a page
-NEXT = 8  #: number of these and the next ones
-INNER = 3  #: containers around the main text that are inner ones
-
-_MAX_AROUND = 64  #: containers around the main text that are used, the innermost ones
-_DIGITS = b"0123456789"
-_ELEMENT, _PART = "\0", "\1"  #: separators: a parsed page does not contain them
-
-
-def layout_signature(elements: Sequence[str], parents: Sequence[int], main: int) -> bytes:
-    """Return the signature of a page, 4 bytes.
-
-    Args:
-        elements: for each container its start tag as ``tag class id``, see :mod:`dedupcrawl.page.blocks`.
-        parents: for each container the index of its parent, -1 for the first.
-        main: index of the container of the main text, -1 if there is none.
-    """
-    around: list[str] = []
-    while main >= 0 and len(around) < _MAX_AROUND:
-        around.append(elements[main])
-        main = parents[main]
-    # Where a part is empty, the whole takes its place: two empty parts would be equal.
-    parts = (
-        elements[:FIRST],
-        elements[FIRST:NEXT] or elements,
-        around[INNER:] or around or elements,
-        around[:INNER] or elements,
-    )
-    joined = _PART.join(map(_ELEMENT.join, parts)).encode("utf-8", "replace").translate(None, _DIGITS)
-    first, *others = [crc32(part) & 0xFF for part in joined.split(_PART.encode())]
-    return bytes([first & 0x7F, *others])  # the highest bit is left for :func:`with_layout`
-
-
-REMOVED_BYTES = 6  #: of a signature
-PARTS = 8 * (REMOVED_BYTES - 1)  #: partitions, a bit each
-UNIT = 16  #: of the first byte
-#: If more was read, it is no small part: the comments on a long article may be longer (docs/methods.md, "Little read").
-MAX_READ_BYTES = 6000
-
-_SHINGLE = 16  #: bytes: about three words, or five Chinese characters
-_MANY = 4096  #: of more shingles only the lowest hashes are sorted
-_MULTIPLIERS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
-_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
-
-
-def removed_signature(texts: list[str], read: int) -> bytes:
-    """Return the signature of removed texts; b"" if they are shorter than what was read, or if that is long.
-
-    Args:
-        texts: the removed texts, in reading order.
-        read: bytes of the text of the page that is compared.
-    """
-    if not texts or read > MAX_READ_BYTES:
-        return b""
-    joined, least = " ".join(texts), max(read, _SHINGLE)
-    if joined.isascii() and len(joined) < least:
-        return b""  # its length is known without another string
-    text = joined.lower().encode("utf-8", "replace")
-    if len(text) < least:
-        return b""
-    ratio = min(255, UNIT * len(text) // max(1, read))
-    return bytes((ratio,)) + _lowest_bits(text)
-
-
-def _lowest_bits(text: bytes) -> bytes:
-    words = [np.frombuffer(text, "<u8", (len(text) - at) // 8, at) for at in range(8)]
-    hashes = np.concatenate([(each[:-1] * _MULTIPLIERS[0] ^ each[1:]) * _MULTIPLIERS[1] for each in words])
-    hashes = (hashes ^ hashes >> _HALF) * _MULTIPLIERS[0]
-    parts, values = (hashes >> _HALF) * np.uint64(PARTS) >> _HALF, hashes & _LOW
-    if len(hashes) > _MANY:
-        low = values < np.uint64((_MANY << 32) // len(hashes))
-        parts, values = parts[low], values[low]
-    order = np.sort(parts << _HALF | values)
-    first = np.searchsorted(order, np.arange(PARTS, dtype=np.uint64) << _HALF)
-    found = order[np.minimum(first, len(order) - 1)]
-    bits = (found >> _HALF == np.arange(PARTS, dtype=np.uint64)) & (found & np.uint64(1) == 1)
-    return np.packbits(bits).tobytes()
-
-
-# -- comparison of signatures -------------------------------------------------------------------
-
-EVIDENCE = "layout"  #: key of the evidence of a verdict
-SAME, OTHER = "same", "other"
-MIN_EQUAL_PARTS = 2  #: of four, measured on pairs of pages of wcxb (docs/methods.md, "Layout")
-
-_UNKNOWN = bytes(LAYOUT_BYTES)
-_HAS_REMOVED = 0x80  #: bit of the first byte, which no layout has
-
-
-def with_layout(layout: bytes, sketch: bytes, removed: bytes = b"") -> bytes:
-    """Return the identity to store: the signature of the layout, a sketch, and the signature of removed text.
-
-    Each may be b"". Without a sketch there is no removed text.
-    """
-    layout = layout or _UNKNOWN
-    if removed and sketch:
-        return bytes((layout[0] | _HAS_REMOVED,)) + layout[1:] + sketch + removed
-    return layout + sketch if sketch or layout is not _UNKNOWN else b""
-
-
-def without_layout(identity: bytes) -> bytes:
-    """Return the sketch in a stored identity, b"" if there is none."""
-    return identity[LAYOUT_BYTES:-REMOVED_BYTES] if _has_removed(identity) else identity[LAYOUT_BYTES:]
-
-
-def removed_part(identity: bytes) -> bytes:
-    """Return the signature of removed text in a stored identity, b"" if there is none."""
-    return identity[-REMOVED_BYTES:] if _has_removed(identity) else b""
-
-
-def _has_removed(identity: bytes) -> bool:
-    return len(identity) > LAYOUT_BYTES + REMOVED_BYTES and identity[0] >= _HAS_REMOVED
-
-
-def compare_layouts(new: bytes, old: bytes) -> str:
-    """Return "same" or "other" for two stored identities, "" if the layout of a page is unknown."""
-    first, second = _layout_of(new), _layout_of(old)
-    if _UNKNOWN in (first, second) or not (first and second):
-        return ""
-    equal = sum(mine == other for mine, other in zip(first, second, strict=True))
-    return SAME if equal >= MIN_EQUAL_PARTS else OTHER
-
-
-def _layout_of(identity: bytes) -> bytes:
-    layout = identity[:LAYOUT_BYTES]
-    return bytes((layout[0] & ~_HAS_REMOVED,)) + layout[1:] if layout else b""
-
-
-def evidence_with_layout(evidence: Mapping[str, object], new: bytes, old: bytes) -> Mapping[str, object]:
-    """Return the evidence of a match, with the comparison of the layouts in two stored identities."""
-    layout = compare_layouts(new, old)
-    return {**evidence, EVIDENCE: layout} if layout else evidence
-
-
-LITTLE_READ = "little-read"  #: reason of an unchecked page
-#: Removed text that only one page has, as a share of what was read of it, from which on the page may be another one.
-MIN_OWN = 0.5
-
-
-def is_little_read(new: bytes, old: bytes) -> bool:
-    """Return whether most of what was removed from two pages differs.
-
-    Args:
-        new: stored identity of one page, see :func:`with_layout`.
-        old: that of the other.
-    """
-    mine, other = removed_part(new), removed_part(old)
-    if not mine or not other:
-        return False
-    shared = (mine[0] + other[0]) / UNIT * _resemblance(mine[1:], other[1:])
-    return min(mine[0], other[0]) / UNIT - shared >= MIN_OWN
-
-
-def _resemblance(mine: bytes, other: bytes) -> float:
-    """Return the shared part of two texts, 0…0.5 of the length of both together.
-
-    Of unlike texts half of the bits agree. For the resemblance J, the share of both is J / (1 + J). In doubt it is
-    lower: J less one standard error, which is 0 for equal texts.
-    """
-    equal = PARTS - (int.from_bytes(mine, "big") ^ int.from_bytes(other, "big")).bit_count()
-    estimate = 2 * equal / PARTS - 1
-    resemblance = max(0.0, estimate - math.sqrt((1 - estimate * estimate) / PARTS))
-    return resemblance / (1 + resemblance)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Store
     from dedupcrawl.stores.transactional import Timing
-    from dedupcrawl.text.secret_seed import SecretSeed
+    from dedupcrawl.utils.redaction import SecretSeed
 
 
 __all__ = ["list_namespaces", "open_existing", "open_store"]

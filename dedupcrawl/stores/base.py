@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.workers import WorkersInfo, WorkerStats
-    from dedupcrawl.text.secret_seed import SecretSeed
+    from dedupcrawl.utils.redaction import SecretSeed
 
 IDENTITY_BYTES = 255  #: highest size of ``Record.identity``
 KEY_BYTES = 6  #: size of a bucket key; 2^48 buckets keep false candidates below 1 in 10^4 at 10^9 keys

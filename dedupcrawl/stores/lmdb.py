@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.lmdb_environment import Environment, Table, Transaction
     from dedupcrawl.stores.records import StoreTables
     from dedupcrawl.stores.transactional import Timing
-    from dedupcrawl.text.secret_seed import SecretSeed
+    from dedupcrawl.utils.redaction import SecretSeed
 
 T = TypeVar("T")
 

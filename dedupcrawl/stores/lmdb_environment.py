@@ -37,7 +37,7 @@ from filelock import FileLock, Timeout
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import check_scheme
-from dedupcrawl.text.secret_seed import SecretSeed
+from dedupcrawl.utils.redaction import SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

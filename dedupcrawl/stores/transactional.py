@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import OnDamage, Record
     from dedupcrawl.stores.records import StoreTables
-    from dedupcrawl.text.secret_seed import SecretSeed
+    from dedupcrawl.utils.redaction import SecretSeed
 
 
 P = ParamSpec("P")

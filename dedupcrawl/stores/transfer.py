@@ -21,8 +21,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, check_secret, log_damage, scheme_json
 from dedupcrawl.stores.records import decode, encode
-from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
 from dedupcrawl.utils.iteration import chunked
+from dedupcrawl.utils.redaction import SECRET_BYTES, SecretSeed
 from dedupcrawl.utils.resources import atomic_write
 
 if TYPE_CHECKING:

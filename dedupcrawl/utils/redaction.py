@@ -1,14 +1,15 @@
-"""Masks the secrets in the URL of a store, for messages, logs, reports and ledgers.
+"""Keeps secrets out of messages, logs, reports and ledgers: passwords in the URL of a store, and secret seeds.
 
-Only what is known to be harmless is shown: hosts, ports, the number of the database, parameters that hold a
+Of a URL only what is known to be harmless is shown: hosts, ports, the number of the database, parameters that hold a
 number or one of a few words. Everything else may be a password at the wrong place, and is masked.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_plus
 
 if TYPE_CHECKING:
@@ -162,3 +163,54 @@ def _hide_parameter(pair: str) -> str:
         return f"{MASK}{equals and equals + MASK}" if pair else ""
     shown = SHOWN_VALUES[name]
     return f"{name}{equals}{value if shown and re.fullmatch(shown, value) else MASK if value else ''}"
+
+
+# -- secret seeds -------------------------------------------------------------------------------
+
+#: Value of the setting, and what is shown in place of the seed.
+SECRET: Final = "secret"  # noqa: S105  # it is a name
+SECRET_BYTES = 8  #: size of a secret seed
+
+
+class SecretSeed(int):
+    """A seed that a store keeps: an integer that shows itself as ``secret``.
+
+    JSON encoders write the number of any integer: :func:`~dedupcrawl.detectors.registry.schemes` replaces it
+    first.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(SECRET)
+
+    def __str__(self) -> str:
+        return SECRET
+
+    def __format__(self, spec: str) -> str:
+        return format(SECRET, spec)
+
+    @classmethod
+    def draw(cls) -> SecretSeed:
+        """Return a new random seed of 64 bits."""
+        return cls(secrets.randbits(8 * SECRET_BYTES))
+
+    @classmethod
+    def from_stored(cls, data: bytes | None) -> SecretSeed | None:
+        """Return the seed that :meth:`stored` wrote; None for None and b""."""
+        return cls(int.from_bytes(data, "big")) if data else None
+
+    def stored(self) -> bytes:
+        """Return the seed as ``SECRET_BYTES`` bytes."""
+        return int(self).to_bytes(SECRET_BYTES, "big")
+
+
+def without_secrets(value: object) -> object:
+    """Return JSON values in which "secret" replaces every secret seed."""
+    if isinstance(value, SecretSeed):
+        return SECRET
+    if isinstance(value, dict):
+        return {name: without_secrets(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_secrets(each) for each in value]
+    return value

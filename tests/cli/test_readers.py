@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dedupcrawl.cli import app
-from dedupcrawl.page.structure import LAYOUT_BYTES
+from dedupcrawl.page.signatures import LAYOUT_BYTES
 from tests.page.samples import PARAGRAPH, SECOND, article, links
 
 HTML = article(f"<h1>Flood</h1><div>{' '.join(links(4))}</div>")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl.cli import app
 from dedupcrawl.stores import open_existing
-from dedupcrawl.text.secret_seed import SecretSeed
+from dedupcrawl.utils.redaction import SecretSeed
 from tests.batch.corpus import write_lines
 from tests.cli.errors import complaint
 from tests.crawl.running import IN_TURN, crawl

@@ -21,7 +21,7 @@ from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.identity_codec import unpack_identity
 from dedupcrawl.page.options import ReadOptions
-from dedupcrawl.page.structure import (
+from dedupcrawl.page.signatures import (
     LAYOUT_BYTES,
     LITTLE_READ,
     MAX_READ_BYTES,
@@ -140,7 +140,7 @@ def test_the_signature_is_the_same_in_every_process() -> None:
     """It is stored: it must not depend on Python's random hashes of texts."""
     elements = ["body", "div page ", "div  post-17", "section story "]
     expected = layout_signature(elements, [-1, 0, 1, 2], 3)
-    code = f"from dedupcrawl.page.structure import layout_signature as s; print(s({elements}, [-1, 0, 1, 2], 3).hex())"
+    code = f"from dedupcrawl.page.signatures import layout_signature as s; print(s({elements}, [-1, 0, 1, 2], 3).hex())"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == expected.hex()
 
 

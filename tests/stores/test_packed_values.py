@@ -20,7 +20,7 @@ from dedupcrawl.stores.redis.packed_records import pack_record
 from dedupcrawl.stores.redis.packed_urls import pack_url
 from dedupcrawl.stores.redis.sharded.packed_values import ValueCodec, filed_in, seen_in
 from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
-from dedupcrawl.text.secret_seed import SecretSeed
+from dedupcrawl.utils.redaction import SecretSeed
 from tests.stores.factories import START, record
 from tests.texts import CHINESE, ENGLISH
 

@@ -19,7 +19,7 @@ from dedupcrawl.stores import open_existing, open_store
 from dedupcrawl.stores.base import Store
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
-from dedupcrawl.text.secret_seed import SecretSeed
+from dedupcrawl.utils.redaction import SecretSeed
 from tests.stores.conftest import emptied
 from tests.stores.factories import lmdb_url
 from tests.stores.servers import binaries

@@ -34,7 +34,7 @@ from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.identity import UNREAD_BYTES
 from dedupcrawl.stores.base import Record
-from dedupcrawl.text.secret_seed import SECRET
+from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,7 +14,7 @@ from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState, check_scheme
 from dedupcrawl.stores.redis.address import LAYOUTS, SHARDED
 from dedupcrawl.stores.redis.packed_records import unpack_record
-from dedupcrawl.text.secret_seed import SECRET_BYTES, SecretSeed
+from dedupcrawl.utils.redaction import SECRET_BYTES, SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterSize
 from dedupcrawl.ledger.ledger_schema import sampling_hash
-from dedupcrawl.page.structure import evidence_with_layout
+from dedupcrawl.page.signatures import evidence_with_layout
 from dedupcrawl.sites import SiteNotice
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS

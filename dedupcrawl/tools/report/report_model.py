@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.decision import BY_URL, SIBLINGS, UNCHECKED_REASONS, Status
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.page.structure import EVIDENCE, OTHER, SAME
+from dedupcrawl.page.signatures import EVIDENCE, OTHER, SAME
 from dedupcrawl.utils.formatting import similarity_text
 
 if TYPE_CHECKING:

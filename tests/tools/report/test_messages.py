@@ -23,7 +23,7 @@ from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.ledger.ledger_schema import Fate
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.page.options import ReadOptions
-from dedupcrawl.page.structure import EVIDENCE, OTHER
+from dedupcrawl.page.signatures import EVIDENCE, OTHER
 from dedupcrawl.sites import NoticeKind, SiteNotice
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect import comparison, inspection

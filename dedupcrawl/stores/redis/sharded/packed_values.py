@@ -39,7 +39,7 @@ from dedupcrawl.utils.optional import load_extension
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedupcrawl.text.secret_seed import SecretSeed
+    from dedupcrawl.utils.redaction import SecretSeed
 
 TIME_BYTES = 6  #: milliseconds; a value begins with the time at which it was filed
 AHEAD = 1000  #: milliseconds by which a page may be seen after it was filed, by clocks that differ

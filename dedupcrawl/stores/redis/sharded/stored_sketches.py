@@ -17,14 +17,14 @@ from dedupcrawl.detectors.minhash import HEADER, TAG, MinHash
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import KEY_BYTES, bucket_keys, key_person
 from dedupcrawl.text.features import hasher, is_compiled, loaded, normalizer
-from dedupcrawl.text.secret_seed import SECRET
 from dedupcrawl.text.shingles import seeded_constants
+from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dedupcrawl.text._kernel import RecordMaker
-    from dedupcrawl.text.secret_seed import SecretSeed
+    from dedupcrawl.utils.redaction import SecretSeed
 
 _LOW, _MORE = 0x7F, 0x80  # bits of a byte of a number: seven of the number, and whether another byte follows
 
