@@ -143,7 +143,7 @@ def test_a_chain_of_errors_that_ends_where_it_began_is_followed_once() -> None:
 
 @pytest.mark.parametrize("value", [b"redis://:hunTer@h", ["redis://:hunTer@h"], {"url": "redis://:hunTer@h"}])
 def test_a_setting_of_another_type_is_refused_without_showing_it(value: object) -> None:
-    with pytest.raises(SettingError, match=r"DEDUP_STORE = .* is not accepted: text") as caught:
+    with pytest.raises(SettingError, match=r"DEDUP_STORE = .* is not accepted: a text") as caught:
         Options.from_settings(Settings({"DEDUP_STORE": value}), "news")
     assert SECRET not in said(caught.value)
 

@@ -331,7 +331,7 @@ def _names(given: Mapping[str, object], name: str) -> tuple[str, ...]:
 def _text(given: Mapping[str, object], name: str) -> str:
     value = given.get(setting_name(name), "")
     if not isinstance(value, str):
-        raise SettingError(setting_name(name), hide_password_in(value) if name == "store" else value, "text")
+        raise SettingError(setting_name(name), hide_password_in(value) if name == "store" else value, "a text")
     return value
 
 
