@@ -254,13 +254,13 @@ class NullDeduplicator:
         self._ids = count(1)
         self.lease = LeaseWatch(self.config.lease)
 
-    def file(self, page: Page, **_: object) -> Record:
+    def fingerprint(self, page: Page, **_: object) -> Record:
         """Return a record with nothing but the URL."""
         return Record(page.url, (), (), 0.0)
 
-    def file_many(self, pages: Sequence[Page], _: object) -> list[Record]:
+    def fingerprint_many(self, pages: Sequence[Page], _: object) -> list[Record]:
         """Return records with nothing but the URL."""
-        return [self.file(page) for page in pages]
+        return [self.fingerprint(page) for page in pages]
 
     def claim_record(self, record: Record, url: str, **_: object) -> Claim:
         """Claim without a lookup."""

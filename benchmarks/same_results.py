@@ -9,7 +9,7 @@ code is 1 if anything does. The sections:
     Every page of the labelled sets, read by each reader: each field of the page, blocks included.
 ``fingerprints``
     The record of every page by each detector: keys, sketches and probes; of some also in groups
-    (``file_many``).
+    (``fingerprint_many``).
 ``verdicts``
     The reprints in their order, claimed in an LMDB store: by the default detectors, under other settings, and
     by each detector alone. Also the ``opinions`` of the detectors on each pair. By default also in
