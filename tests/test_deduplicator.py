@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.crawl import NullDeduplicator
 from dedupcrawl import Claim, Deduplicator, Page, Pending, Status, Verdict
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
@@ -571,3 +572,9 @@ def test_a_second_look_that_fails_keeps_the_page(dedup: Deduplicator, monkeypatc
     )
     assert (first.keep, first.reason) == (True, "store")
     assert (second.keep, second.reason) == (True, None)
+
+
+def test_the_benchmark_of_crawls_replaces_methods_that_exist() -> None:
+    mine = {name for name in vars(NullDeduplicator) if not name.startswith("_")}
+    assert mine - {"config", "store", "scheme", "lease"} <= {*vars(Deduplicator)}
+    assert {"fingerprint", "fingerprint_many"} <= mine
