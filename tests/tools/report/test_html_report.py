@@ -156,6 +156,7 @@ def test_everybody_can_read_it(tab: Tab, size: tuple[int, int], scheme: Literal[
     with seen_as(tab, size, scheme):
         tab.page.locator("figure summary").first.click()
         tab.page.locator(".cluster summary").first.click()
+        tab.rest()
         meanings = tab.page.locator(".outcomes .meaning")  # also on a phone
         assert all(each.is_visible() for each in meanings.all())
         assert not tab.is_wider_than_screen()
@@ -348,6 +349,7 @@ def test_a_cluster_unfolds_to_its_pages(tab: Tab, page: Path) -> None:
     visit(tab, page, f"#cluster={last.name}")
     cluster = tab.page.locator(".cluster[open]")
     assert f"{last.size} pages" in cluster.locator("summary").inner_text()
+    tab.rest()
     rows = cluster.locator("tbody tr").all_inner_texts()
     assert len(rows) == last.size
     assert all(report.pages[at].host in row for at, row in zip(last.pages, rows, strict=True))
@@ -397,6 +399,7 @@ def test_a_corpus_without_times_shows_none(tab: Tab, tmp_path: Path) -> None:
     visit(tab, file)
     assert not tab.page.locator("table.pages th", has_text="Time").is_visible()
     tab.page.locator(".cluster summary").first.click()
+    tab.rest()  # a cluster is drawn after it has opened
     assert tab.page.locator(".cluster[open] tbody tr").count() == report.clusters[0].size
     assert "1970" not in tab.page.locator("main").inner_text()
 

@@ -42,6 +42,7 @@ def note(tab: Tab, dialog: Dialog) -> None:
 def test_attacks_are_shown_as_texts(tab: Tab) -> None:
     for cluster in tab.page.locator(".cluster summary").all():
         cluster.click()
+    tab.rest()
     seen = str(tab.page.evaluate(_SEEN))
     assert [attack for attack in SHOWN if attack not in seen] == []
     for size in (DESKTOP, PHONE):

@@ -392,6 +392,7 @@ def test_the_chinese_report_is_chinese_and_can_be_read(tmp_path: Path, size: tup
         tab.page.wait_for_selector("[data-ready]", state="attached")
         tab.page.locator("figure summary").first.click()
         tab.page.locator(".cluster summary").first.click()
+        tab.rest()
         assert tab.page.evaluate(_LEFT) == []
         assert (tab.grave(), tab.is_wider_than_screen()) == ([], False)
         for place in (
