@@ -172,7 +172,7 @@ class PageFiler:
     def _file_judged(
         self, store: JudgedStore, judge: RecordJudge, *, committed: bool, supersede: bool
     ) -> Claim | Pending:
-        """Do the same as :meth:`file` for a store that asks for judgements."""
+        """File a page in a store that asks for judgements; see :meth:`file`."""
         replaces = committed and supersede and self._policy.keep == "latest"
         (offer,) = store.offer_judged([JudgedOffer(judge.record, judge, committed and not replaces)])
         claim = self._judged(judge, offer)

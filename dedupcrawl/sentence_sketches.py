@@ -185,7 +185,7 @@ def without_view_lines(lines: bytes, has_word: Callable[[bytes], bool] = has_vie
 
     Args:
         lines: normalised lines in UTF-8, with NUL between them.
-        has_word: :func:`has_view_word`, or compiled code that does the same.
+        has_word: :func:`has_view_word`, or compiled code with equal results.
     """
     # All lines together are examined in a tenth of the time.
     may_point = b":" in lines and _some_may_point_elsewhere(b"\0" + lines)

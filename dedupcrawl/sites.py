@@ -151,7 +151,7 @@ MIN_UNREAD_PAGES = 40  #: pages of a site, compared or not, from which on it may
 UNREAD_SHARE = 0.9  #: of these: pages that were not read
 
 MAX_SITES = 1_000  #: sites that a crawl counts at a time; the one not seen for longest is forgotten
-MAX_LISTED_SITES = 20_000  #: the same for batches and reports
+MAX_LISTED_SITES = 20_000  #: sites that a batch or a report counts at a time
 MAX_SOURCES = 32  #: earlier pages of a site that are counted
 MAX_REPORTED = 10_000  #: sites that are reported
 MAX_URL_CHARS = 2_000  #: of the URL of an example

@@ -78,7 +78,7 @@ class ResponseReader:
         return self._kept(response, lambda: self._attempt(response))
 
     async def read_apart(self, response: Response) -> Page | Verdict:
-        """Return the same; a large page is read in a thread, unless the reader is the user's.
+        """Read a page, a large one in a thread unless the reader is the user's; return what :meth:`read` returns.
 
         The thread parses the page again, since the tree of the response belongs to the spider.
         """

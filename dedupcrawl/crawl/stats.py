@@ -40,7 +40,7 @@ MAX_FAILURES = 20  #: different failures of the store that are logged; further o
 MAX_SLOW_HOSTS = 100  #: hosts whose first page beyond the time limit is logged as a warning
 MAX_SITE_WARNINGS = 100  #: conspicuous sites that are logged
 SLOW = 100.0  #: mean milliseconds of a call of the store from which on the progress line shows it
-VERY_SLOW = 1000.0  #: the same for the longest call
+VERY_SLOW = 1000.0  #: seconds from which on the longest call is very slow
 
 SHOWN_PARTS = 3  #: of the summary, also with a count of 0
 _NOT_STORED = (PageState.RELEASED, PageState.REFUSED, PageState.LOST)

@@ -339,7 +339,7 @@ MIN_STEP, MAX_STEP = 512, 16384  #: characters between two samples
 #: The distance times the length of the page: a page of tags of 3 steps, with 5 characters for each attribute, is parsed
 #: in about 1.5 seconds.
 STEP_TIMES_LENGTH = 5 * 10**9
-#: Where in its step each sample is, as a share; the same for all pages of a process.
+#: Position of each sample in its step, 0 to 1. All pages of a process have the same positions.
 _SHARES = tuple([SystemRandom().random() for _ in range(251)])
 _WHITE_SPACE = " \t\n\r\f"
 _BEFORE_VALUE = frozenset(f"={_WHITE_SPACE}")

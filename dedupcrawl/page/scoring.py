@@ -210,7 +210,7 @@ class ContainerScores:
         return reasons, scores
 
     def score_by_reference(self, blocks: list[RawBlock], options: ReadOptions) -> tuple[list[str], list[float]]:
-        """Do the same as :meth:`score_blocks` in Python."""
+        """Score the blocks in Python: the reference of the compiled code."""
         reasons, scores = [], []
         score_in, positive, length_in, links_in = self.score, self.positive, self.length, self.link_length
         guides, plain, landmark, sides = self.guides, self.plain, SideKind.LANDMARK, self.sides

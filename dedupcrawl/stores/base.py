@@ -219,7 +219,7 @@ class Store(Closing):
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
         """File ``record`` as committed unless a live record with id > ``since`` is under a lookup key.
 
-        Does the same as :meth:`offer` and :meth:`commit` in one step.
+        This is :meth:`offer` and :meth:`commit` in one step.
 
         Args:
             record: the record to file.

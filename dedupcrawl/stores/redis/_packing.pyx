@@ -455,7 +455,7 @@ cdef class RecordPacker:
         return Record(url, tuple(keys), tuple(parts), self._time_seen(low, milliseconds), cluster, None, identity)
 
     cdef double _time_seen(self, int64_t low, int64_t milliseconds) noexcept:
-        """Return the same as in ``packed_records``, for times before 2039."""
+        """Return the low bits of a time before 2039, see ``packed_records.low_bits``."""
         cdef int64_t near = <int64_t> rint(<double> (milliseconds * <int64_t> self.second) / 1000.0)
         cdef int64_t skew = ((low - near + HALF_RANGE) & (2 * HALF_RANGE - 1)) - HALF_RANGE
         if skew > self.max_skew or -skew > self.max_skew:

@@ -419,7 +419,7 @@ def explain_shortfall(suggestion: PairSuggestion) -> str:
 
 
 def explain_drop_shortfall(suggestion: DropSuggestion) -> str:
-    """Return the same for labelled pages."""
+    """Return a sentence on why nothing is suggested for labelled pages, and what would help."""
     scores, where = suggestion.nearest.scores, _assignments(suggestion.nearest.values)
     if not scores.found:
         return "No page is dropped: there is nothing to suggest."

@@ -132,7 +132,7 @@ class ValueCodec:
         return self._unpack(value, seen, key)
 
     def _unpack(self, value: bytes, seen: int, key: Callable[[], str]) -> Record:
-        """Return the same without compiled code; say what is wrong with a value."""
+        """Unpack a value in Python, which says what is wrong with a damaged one."""
         start = _start_of(value)
         if self._sketches is None or start + _FIXED >= len(value) or value[start] & _LEAN != _LEAN:
             return unpack_record(value[start:], seen, key())
