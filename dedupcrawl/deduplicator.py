@@ -356,7 +356,7 @@ class Deduplicator(Closing):
             raise
 
     def remember(self, record: Record) -> bool:
-        """File a page as committed whose item was stored while the store was unreachable.
+        """File a page as committed: its item was stored while the store was unreachable.
 
         It supersedes no other page, since a later version may be filed by now. It may be called twice.
 

@@ -38,7 +38,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CHUNK = 256  #: highest number of claims in one call, so that the reactor runs between two calls
-LARGE_PAGE = 1 << 15  #: characters from which a page is fingerprinted in a thread; others take milliseconds
+LARGE_PAGE = 1 << 15  #: minimum characters of a page that is fingerprinted in a thread; others take milliseconds
 
 
 class ClaimManager:

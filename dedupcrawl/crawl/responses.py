@@ -44,7 +44,7 @@ FIELD_SAMPLE = 20  #: items after which it is clear that no item has a field
 BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch
 READ_SECONDS = 0.02  #: for how long pages are read before the reactor does something else
-LARGE_BODY = 1 << 18  #: bytes of a body from which a page is read in a thread; others take milliseconds
+LARGE_BODY = 1 << 18  #: minimum bytes of a body that is read in a thread; others take milliseconds
 
 
 class ResponseReader:

@@ -68,7 +68,7 @@ IGNORED = word_set("""
     applet area audio button canvas embed iframe input map math noembed noframes noscript object
     optgroup option select style svg template textarea video
 """)
-#: Those that hold the text of a page after all where a browser shows it there: an accordion of buttons, the
+#: Exceptions: elements that hold the text of a page where a browser shows it there: an accordion of buttons, the
 #: fallback of a page that scripts fill.
 EMBEDDED = frozenset({"button", "noscript", "object"})
 #: Block elements whose class and id show what they are for.

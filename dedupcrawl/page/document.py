@@ -65,7 +65,7 @@ MIN_UTF8_BYTES = (
 )
 #: Encodings that agree on most letters: only a longer text shows which one it is.
 LATIN_ENCODINGS = frozenset({"cp1250", "cp1254", "cp1257", "cp1258"})
-MIN_LATIN_LETTERS = 100  #: bytes outside ASCII from which a text is long enough for that
+MIN_LATIN_LETTERS = 100  #: minimum bytes outside ASCII of a text that is long enough for that
 SAMPLE_BYTES = 4096  #: bytes outside ASCII that are examined to guess an encoding
 MAX_ERROR_SHARE = 0.02  #: undecodable share of the characters outside ASCII that a correct label may have
 MAX_GUESS_ERRORS = 0.05  #: undecodable share of the sample that a guessed encoding may have

@@ -40,7 +40,7 @@ MIN_HEADLINES = 4  #: headlines of other pages at the end of a text
 
 
 def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[int, str]:
-    """Return which blocks of the main text (places in ``kept``) are removed after all: EDGE or FRAME."""
+    """Return the blocks to trim: places in ``kept``, with the reason EDGE or FRAME."""
     begin, end = best_range([scores[place] for place in kept])
     removed = dict.fromkeys(kept[:begin] + kept[end:], EDGE)
     removed.update(dict.fromkeys(frame_blocks(blocks, kept[begin:end]), FRAME))

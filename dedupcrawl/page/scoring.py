@@ -342,7 +342,7 @@ class ContainerScores:
                     left -= positive[child]
 
     def _large_groups(self, spared: set[int], limit: float) -> set[int]:
-        """Return the likely side parts whose class words occur in parts that together score ``limit`` or more.
+        """Return the likely side parts. The parts with their class words score ``limit`` or more together.
 
         A page builder puts each paragraph of an article into an element of the same class ("widget").
         """

@@ -121,7 +121,7 @@ class Record:
 
     @property
     def own_keys(self) -> tuple[bytes, ...]:
-        """The keys under which this very record is found: that of its URL, or all if it has none."""
+        """The keys that find exactly this record: that of its URL, or all if it has none."""
         own = url_key(self.url)
         return (own,) if own in self.keys else self.keys
 

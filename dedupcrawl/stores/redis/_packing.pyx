@@ -51,7 +51,7 @@ cdef enum:
     OTHER = 4
     PREFIX = 5  # bytes of a record before what its checksum covers
     SEEN = 3  # bytes
-    MANY = 255  # a number from which on it takes five bytes
+    MANY = 255  # larger numbers take five bytes
     SKETCHES = 7  # bits of the head
     CLUSTER = 8
     IDENTITY = 16
@@ -317,7 +317,7 @@ cdef class UrlPacker:
         return packed
 
     cdef int _word_at(self, const uint8_t* text, Py_ssize_t size) noexcept:
-        """Return the number of the word with which a text begins, from 1 on; 0 without one."""
+        """Return the number of the word at the beginning of a text, 1 or more; 0 without one."""
         cdef int n = self.first_words[text[0]]
         while n and n <= self.word_count:
             if self.word_sizes[n - 1] <= size and memcmp(text, self.word_texts[n - 1], self.word_sizes[n - 1]) == 0:

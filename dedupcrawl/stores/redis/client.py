@@ -68,7 +68,7 @@ class RedisSession:
         self._process = os.getpid()
         self.token = secrets.token_bytes(OWNER_BYTES)  #: of the worker
         self._operations: dict[tuple[str, bytes, str], Operation] = {}
-        self._loaded: set[str] = set()  # operations of call_many whose script the server knows
+        self._loaded: set[str] = set()  # operations of call_many that the server has a script for
         try:
             self.client: Redis | RedisCluster = connect(address)
         except SERVER_ERRORS as error:

@@ -42,7 +42,7 @@ _SEEN_BYTES = 3
 _SEEN_RANGE = 1 << 24
 _TEXT = ("utf-8", "surrogatepass")
 _IDENTITY, _CLUSTER, _SKETCHES = 16, 8, 7  # bits of the head
-_MANY = 255  # a number from which on it takes more bytes
+_MANY = 255  # larger numbers take more bytes
 record_packer = packing and packing.RecordPacker(
     url_packer,
     version=VERSION,

@@ -254,7 +254,7 @@ def _verified(
 
 
 def pair_options(measured: PairMeasurements, scorer: PairScorer, config: Config) -> Iterator[PairOption]:
-    """Yield all values of one constant, and of two together, with which anything is found."""
+    """Yield all values of one constant, and of two together, that find anything."""
     grids = {name: candidate_values(measured, name, config) for name in measured.constants}
     names = [name for name, values in grids.items() if values][:MAX_CHANGED]
     for chosen in product(*(grids[name] for name in names)):
