@@ -3,9 +3,9 @@
 An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows is a string of
 bits, padded with zeros to whole bytes:
 
-* 8 flags, see :class:`SketchFlags`; 4 bits each: numbers of digit names, telling names and fillers; 3 bits each: numbers of
-  strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
-  neighbours;
+* 8 flags, see :class:`SketchFlags`; 4 bits each: numbers of digit names, telling names and fillers; 3 bits each:
+  numbers of strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order
+  with their neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
 * if sentences, lines, values beside the main text or short facts are stored, 2 bits tell the form of what follows.
 

@@ -2,8 +2,8 @@
 
 Pages of one site may share a template, terms of sale, a consent text or an author's biography, and with them
 nearly all text that is read as main text. A few words tell such pages apart: the *names* (heading and title)
-and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.identity.siblings` compares two sketches, and
-:mod:`dedupcrawl.identity.identity_codec` packs them.
+and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.identity.siblings` compares two
+sketches, and :mod:`dedupcrawl.identity.identity_codec` packs them.
 
 Values beside the main text and short facts are stored only of a page whose main text is not about its name: beside an
 article they belong to the site.
@@ -299,8 +299,8 @@ class ReferenceSketcher:
         """Return the counts of a page's sentences, and of its values.
 
         Of each these are the number modulo 256, the sums of the hashes and of their squares modulo
-        :data:`~dedupcrawl.identity.sentence_sketches.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear,
-        so that those of two pages can be subtracted.
+        :data:`~dedupcrawl.identity.sentence_sketches.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are
+        linear, so that those of two pages can be subtracted.
 
         Args:
             lines: its normalised lines, with NUL between them.

@@ -65,8 +65,8 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
     """Return why two pages of one site are not copies of each other; "" if they may be.
 
     Args:
-        new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`. One without names and values is a
-            copy of any.
+        new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`. One without names
+            and values is a copy of any.
         old: identity of the other.
         equal_text: whether their main texts are equal.
         by_sentences: whether sentences tell the pages apart too. Of two versions or parts of one page they do not.

@@ -1,7 +1,7 @@
 """What a ledger stores: the entry of a page, and the tables, the limits and the opening of its SQLite file.
 
-An entry is the verdict on a page, its outcome, and the earlier pages that it was compared with: the JSON form of verdicts
-and assessments, and the choice of near misses.
+An entry is the verdict on a page, its outcome, and the earlier pages that it was compared with: the JSON form of
+verdicts and assessments, and the choice of near misses.
 
 The file is in write-ahead mode: data that was written survives a killed process and can be read during a run.
 Only a checkpoint waits for the disk.

@@ -1,4 +1,4 @@
-"""The site of a URL: the domain that somebody can register.
+"""The site of a URL.
 
 The site is the domain that somebody can register, by the public suffix list (https://publicsuffix.org/list/). The list
 is the file that comes with tldextract. Importing tldextract would import requests, which takes longer than the rest of

@@ -19,8 +19,8 @@ parts               keys, sketches, identity, URL, cluster
 
 All numbers are big-endian, texts are UTF-8. ``probes`` are not stored.
 
-:class:`StoreTables` is what a store over local transactions must supply. :class:`LiveRecordReader` reads and removes records
-by the rules of claims, leases and age.
+:class:`StoreTables` is what a store over local transactions must supply. :class:`LiveRecordReader` reads and removes
+records by the rules of claims, leases and age.
 """
 
 from __future__ import annotations

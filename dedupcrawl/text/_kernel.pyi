@@ -111,7 +111,10 @@ class Sketcher(Generic[_R]):
 
 @final
 class IdentitySketcher:
-    """Finds names and values of pages, and packs them, like :class:`dedupcrawl.identity.identity_sketch.ReferenceSketcher`."""
+    """Finds names and values of pages, and packs them.
+
+    The reference is :class:`dedupcrawl.identity.identity_sketch.ReferenceSketcher`.
+    """
 
     def __new__(
         cls,

@@ -35,7 +35,7 @@ cdef extern from *:
     Py_ssize_t send_some(int fd, const char* data, size_t size) nogil
     Py_ssize_t receive_some(int fd, char* room, size_t size) nogil
 
-VERSION = 2  # of what Python expects of this module
+VERSION = 3  # of what Python expects of this module
 CAN_EXCHANGE = bool(LINUX)
 
 cdef enum:

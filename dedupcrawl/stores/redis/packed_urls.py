@@ -40,7 +40,7 @@ _CAPITAL_LETTER = re.compile(rb"[A-Z]")
 _HEXADECIMAL = re.compile(rb"([0-9a-f]{12}(?:[0-9a-f]{2}){0,57})")
 _TEXT = ("utf-8", "surrogatepass")
 
-_VERSION = 2  #: of the extension, ``VERSION`` in ``_packing.pyx``
+_VERSION = 3  #: of the extension, ``VERSION`` in ``_packing.pyx``
 packing, _why_not = load_extension("dedupcrawl.stores.redis._packing", _VERSION)
 url_packer = packing and packing.UrlCodec(starts=_STARTS, words=_WORDS, characters=_CHARACTERS)
 

@@ -1,9 +1,8 @@
 /* The values of a text: its numbers, with the dates, prices and measures that they are part of. See values.py, which is
  * the reference; the constants are those there.
  */
-#include "kernel.h"
-
-#include <string.h>
+#include "scan.h"
+#include "values.h"
 
 enum {
     MAX_FACTS = 4096,

@@ -5,8 +5,8 @@ suggested if the lower limit of the confidence interval of its precision reaches
 estimate does: a few labels that happen to be right prove little. On labelled pages, the measurements only
 show which values are worth a run; the drops of the stream decide.
 
-A detector finds a pair if all its thresholds are met. The measured value of a pair at a threshold does not depend on the
-constant that sets the threshold. One comparison of each pair therefore shows the result of every value of a
+A detector finds a pair if all its thresholds are met. The measured value of a pair at a threshold does not depend on
+the constant that sets the threshold. One comparison of each pair therefore shows the result of every value of a
 constant.
 """
 
