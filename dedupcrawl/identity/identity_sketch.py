@@ -1,9 +1,4 @@
-"""The identity of a page on its own site: a small sketch of its names and values.
-
-Pages of one site may share a template, terms of sale, a consent text or an author's biography, and with them
-nearly all text that is read as main text. A few words tell such pages apart: the *names* (heading and title)
-and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.identity.siblings` compares two
-sketches, and :mod:`dedupcrawl.identity.identity_codec` packs them.
+"""The sketch of a page: its *names* (heading and title), *values* (tokens with digits), short facts and sentences.
 
 Values beside the main text and short facts are stored only of a page whose main text is not about its name: beside an
 article they belong to the site.
@@ -20,34 +15,37 @@ place elsewhere.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from array import array
-from functools import cache, lru_cache, reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
-from zlib import crc32
 
 from dedupcrawl.identity.identity_codec import (
     BESIDE,
     BODY,
     BODY_BITS,
-    DIGIT,
     FACTS_BITS,
     FILLER,
-    HASH_BITS,
     HEADING,
-    MAIN,
     MAX_NAMES,
     MAX_VALUES,
     SAID,
-    TELLING,
     TITLE,
     VALUE_BITS,
     WEAK,
     HashSample,
     Identity,
     pack_identity,
+)
+from dedupcrawl.identity.names import (
+    UNSPACED,
+    VIEW_WORDS,
+    is_about_its_name,
+    is_long_heading,
+    name_key,
+    own_name,
+    stands_in,
 )
 from dedupcrawl.identity.sentence_sketches import (
     MAX_TOKEN_BYTES,
@@ -59,6 +57,7 @@ from dedupcrawl.identity.sentence_sketches import (
     sign_hashes,
     without_view_lines,
 )
+from dedupcrawl.identity.token_hashes import hash_of, hashes_of, keyed_bytes
 from dedupcrawl.identity.values import (
     BACKWARDS,
     HAN_NUMERALS,
@@ -68,7 +67,6 @@ from dedupcrawl.identity.values import (
     short_facts,
     word_sets,
 )
-from dedupcrawl.page.rules import word_set
 from dedupcrawl.page.signatures import LAYOUT_BYTES, with_layout, without_layout
 from dedupcrawl.text.features import (
     Features,
@@ -80,68 +78,19 @@ from dedupcrawl.text.features import (
     with_ascii_digits,
 )
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify
-from dedupcrawl.text.shingles import CACHED_SEEDS, seeded_hash, split_mix
+from dedupcrawl.text.shingles import CACHED_SEEDS, seeded_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from dedupcrawl.page.model import Page
     from dedupcrawl.text._kernel import IdentitySketcher
 
-MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
 MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
 MAX_COUNTED = 6000  #: maximum bytes of a text with counted sentences that is not about its name; else it must be brief
 MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
 MAX_SIGNED = 2000  #: maximum characters of a text about its name with signed lines: a form, rather than an article
-MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
-#: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
-#: without spaces counts as a third of one.
-LONG_HEADING = 4
-#: Words of titles that name a view of a page, not its topic.
-VIEW_WORDS = word_set(
-    "print printer printable friendly version amp mobile page view untitled 打印 印本 本页 列印"
-    " druckversion druckansicht drucken druckbare ansicht seite"
-    " imprimer imprimable impression imprimir impresión imprimible versión versão impressão para página"
-    " stampa stampare stampabile versione pagina afdrukken afdrukversie printversie utskrift utskriftsvänlig skriv"
-    " wersja druku drukuj wydruk печать печати версия для страницы распечатать"
-    " 印刷 刷用 用ペ ペー ージ 印刷用 인쇄 쇄용"
-)
-
-_HASHED = 0xFFFFFFFF
-_MULTIPLIER = 0x9E3779B1  #: 2^32 / golden ratio: spreads the low bits of a CRC to the high ones
-
-_words = re.compile(r"[^\W_]+").findall
-#: The first and the last character of each range of scripts without spaces.
-_UNSPACED = "\u0e00\u0eff\u1000\u109f\u1780\u17ff\u3040\u30ff\u3400\u9fff\uf900\ufaff"
-_UNSPACED_RUN = f"[{''.join(map('-'.join, zip(_UNSPACED[::2], _UNSPACED[1::2], strict=True)))}]+"
-_LETTERS = frozenset(
-    (*b"abcdefghijklmnopqrstuvwxyz0123456789", *range(0x80, 0x100))
-)  #: bytes within words of a folded text
-_unspaced_parts = re.compile(f"({_UNSPACED_RUN})").split
-_is_unspaced = re.compile(_UNSPACED_RUN).match
-_has_digit = re.compile(r"\d").search
-
-
-def name_tokens(text: str) -> list[str]:
-    """Return the words of a folded name; text without spaces gives pairs of characters.
-
-    A single Han character would occur in most texts by accident; a pair rarely does.
-
-    >>> name_tokens("bolt m3, 沪指涨")
-    ['bolt', 'm3', '沪指', '指涨']
-    """
-    found = _words(text)
-    if text.isascii():
-        return found
-    tokens: list[str] = []
-    for word in found:
-        for part in filter(None, _unspaced_parts(word)):
-            if _is_unspaced(part):
-                tokens += [part[at : at + 2] for at in range(max(1, len(part) - 1))]
-            else:
-                tokens.append(part)
-    return tokens
 
 
 _CONTINUING = bytes(range(0x80, 0xC0))  #: all bytes of a character but its first one
@@ -237,7 +186,7 @@ class ReferenceSketcher:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._table = _keyed_bytes(seed)
+        self._table = keyed_bytes(seed)
 
     def names(self, heading: str, title: str, text: bytes) -> tuple[dict[int, int], int]:
         """Return the sample of a page's names with their flags, sorted, and what is known about them.
@@ -247,8 +196,8 @@ class ReferenceSketcher:
             title: the folded title.
             text: the normalised text in which the names are looked for.
         """
-        own = _own_name(heading), _own_name(title)
-        tokens = sorted((_name_key(token[:MAX_TOKEN_BYTES], self._seed), token) for token in own[0] | own[1])
+        own = own_name(heading), own_name(title)
+        tokens = sorted((name_key(token[:MAX_TOKEN_BYTES], self._seed), token) for token in own[0] | own[1])
         names: dict[int, int] = {}
         text, is_whole = text[:MAX_SEARCHED], True
         for key, token in tokens:
@@ -256,10 +205,10 @@ class ReferenceSketcher:
             if not is_whole:
                 break
             flags = names.get(key, 0) | HEADING * (token in own[0]) | TITLE * (token in own[1])
-            names[key] = flags | BODY if key < FILLER and _stands(token, text) else flags
+            names[key] = flags | BODY if key < FILLER and stands_in(token, text) else flags
         missing = reduce(or_, (flags for key, flags in names.items() if key < FILLER and not flags & SAID), 0)
         stands = bool(reduce(or_, names.values(), 0) & SAID)
-        state = ALL_NAMES * is_whole | IS_LONG * _is_long(own[0]) | HAS_HEADING * bool(own[0])
+        state = ALL_NAMES * is_whole | IS_LONG * is_long_heading(own[0]) | HAS_HEADING * bool(own[0])
         state |= HEADING_STANDS * (stands and not missing & HEADING) | TITLE_STANDS * (stands and not missing & TITLE)
         return names, state | IS_MISSING * bool(missing) | IS_ABOUT * is_about_its_name(names)
 
@@ -355,13 +304,11 @@ class ReferenceSketcher:
         )
 
     def _hash(self, text: bytes) -> int:
-        return _hash_of(text, self._table)
+        return hash_of(text, self._table)
 
     def _hashes(self, tokens: Collection[bytes]) -> list[int]:
         """Return the hashes of tokens without line breaks."""
-        table = self._table
-        parts = b"\n".join(tokens).translate(table).split(table[10:11]) if tokens else ()
-        return [crc32(part) * _MULTIPLIER & _HASHED for part in parts]
+        return hashes_of(tokens, self._table)
 
 
 @lru_cache(CACHED_SEEDS)
@@ -371,7 +318,7 @@ def _sketcher(seed: int) -> ReferenceSketcher | IdentitySketcher:
     forwards, backwards = word_sets()[:-BACKWARDS], word_sets()[-BACKWARDS:]
     sets = (*forwards, tuple(each.encode() for each in VIEW_WORDS), POINTING_BEGINS, *backwards)
     made: IdentitySketcher = loaded().IdentitySketcher(
-        _keyed_bytes(seed), array("I", map(ord, _UNSPACED)), HAN_NUMERALS, sets
+        keyed_bytes(seed), array("I", map(ord, UNSPACED)), HAN_NUMERALS, sets
     )
     return made
 
@@ -449,14 +396,8 @@ def _most_counted(state: int, title: str, *, is_about: bool) -> int:
     """
     if not is_about:
         return MAX_COUNTED
-    is_titled = state & TITLE_STANDS and not state & HAS_HEADING and _is_long(_own_name(title))
+    is_titled = state & TITLE_STANDS and not state & HAS_HEADING and is_long_heading(own_name(title))
     return 0 if state & IS_LONG or is_titled else MAX_BRIEF
-
-
-def _is_long(heading: Iterable[str]) -> bool:
-    telling = [token for token in heading if _class_of(token[:MAX_TOKEN_BYTES]) == TELLING]
-    pairs = 0 if "".join(telling).isascii() else sum(bool(_is_unspaced(token)) for token in telling)
-    return len(telling) - pairs + pairs / 3 >= LONG_HEADING
 
 
 class SketchTexts(NamedTuple):
@@ -468,15 +409,15 @@ class SketchTexts(NamedTuple):
 
 def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> SketchTexts:
     """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
-    heading, title = (_own_name(_folded_name(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
+    heading, title = (own_name(_folded_name(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
     found = page_values(
         with_ascii_digits(Features(page, fold_chinese).encoded), with_ascii_digits(other_text(page).beside)
     )
-    table = _keyed_bytes(seed)
+    table = keyed_bytes(seed)
     return SketchTexts(
-        {_name_key(token[:MAX_TOKEN_BYTES], seed): token for token in heading | title},
+        {name_key(token[:MAX_TOKEN_BYTES], seed): token for token in heading | title},
         {
-            _hash_of(value, table) >> 32 - VALUE_BITS | WEAK * (not is_strong): value.decode("utf-8", "replace")
+            hash_of(value, table) >> 32 - VALUE_BITS | WEAK * (not is_strong): value.decode("utf-8", "replace")
             for value, is_strong in (found.inner | found.outer).items()
         },
     )
@@ -488,66 +429,3 @@ def _folded_name(name: str, *, fold_chinese: bool) -> str:
         return name.lower()
     folded = decode(simplify(pack(name)) & CODE) if fold_chinese else unicodedata.normalize("NFKC", name).casefold()
     return folded[:MAX_NAME_CHARS]  # folding may lengthen a text
-
-
-def _own_name(name: str) -> set[str]:
-    return {*name_tokens(name)} - VIEW_WORDS
-
-
-@lru_cache(maxsize=16384)
-def _name_key(token: str, seed: int) -> int:
-    """Return the class of a token and its hash. The names of a site's pages have most words in common."""
-    hashed = _hash_of(token.encode("utf-8", "surrogatepass")[:MAX_TOKEN_BYTES], _keyed_bytes(seed))
-    return _class_of(token) | hashed >> 32 - HASH_BITS
-
-
-def _class_of(token: str) -> int:
-    if _has_digit(token):
-        return DIGIT
-    return TELLING if len(token) >= MIN_TELLING_LENGTH or _is_unspaced(token) else FILLER
-
-
-def is_about_its_name(names: Mapping[int, int]) -> bool:
-    """Return whether the body of a page is about its heading, or without a heading its title.
-
-    A single word proves nothing: "Decision" may stand above and in many texts.
-    """
-    own = [key for key, flags in names.items() if flags & HEADING] or [*names]
-    return len([key for key in own if key < FILLER]) > 1 and about(names, own, BODY) >= MIN_ABOUT
-
-
-def about(names: Mapping[int, int], some: Iterable[int], place: int = MAIN) -> float:
-    """Return how many of the telling ones among some tokens of a name stand in the main text, or its body, 0…1."""
-    telling = [key for key in some if key < FILLER]
-    return sum(names[key] & place == place for key in telling) / len(telling) if telling else 0.0
-
-
-def _hash_of(text: bytes, table: bytes) -> int:
-    """Return a keyed hash of 32 bits: a secret substitution of the bytes, which is not linear, then a CRC."""
-    return crc32(text.translate(table)) * _MULTIPLIER & _HASHED
-
-
-@cache
-def _keyed_bytes(seed: int) -> bytes:
-    """Return a permutation of all bytes that depends on the seed."""
-    order = list(range(256))
-    state = seed
-    for place in range(255, 0, -1):
-        state = split_mix(state)
-        other = state % (place + 1)
-        order[place], order[other] = order[other], order[place]
-    return bytes(order)
-
-
-def _stands(token: str, text: bytes) -> bool:
-    """Return whether a token stands in a normalised text, as a whole word where words have ends."""
-    word = token.encode("utf-8", "surrogatepass")
-    at = text.find(word)
-    if at < 0 or (not token.isascii() and _is_unspaced(token)):
-        return at >= 0
-    while at >= 0:
-        end = at + len(word)
-        if (end == len(text) or text[end] not in _LETTERS) and (at == 0 or text[at - 1] not in _LETTERS):
-            return True
-        at = text.find(word, end)
-    return False

@@ -32,7 +32,7 @@ from dedupcrawl.identity.identity_codec import (
     HashSample,
     unpack_identity,
 )
-from dedupcrawl.identity.identity_sketch import MIN_ABOUT, about, is_about_its_name
+from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity.sentence_sketches import sentences_differ
 from dedupcrawl.identity.values import MAX_SHORTS
 from dedupcrawl.page.signatures import OTHER, compare_layouts

@@ -208,7 +208,7 @@ BESIDE_WORDS = word_set("badges extras flair likes reactions sig signature signa
 
 
 class DiscussionKind(IntEnum):
-    """What class and id of an element show."""
+    """What class and id of an element show about a discussion."""
 
     NONE = 0
     POST = 1  #: it is a post, or a part of one
@@ -217,10 +217,10 @@ class DiscussionKind(IntEnum):
 
 def mark_discussion(tree: BlockTree) -> None:
     """Note in the tree of a page whether it is a discussion; if so, comments and inner articles are no side parts."""
-    signs = [*map(sign_of, tree.heads)]
-    posts = [container for container, sign in enumerate(signs) if sign is DiscussionKind.POST] if any(signs) else []
+    kinds = [*map(discussion_kind, tree.heads)]
+    posts = [container for container, kind in enumerate(kinds) if kind is DiscussionKind.POST] if any(kinds) else []
     tree.thread = thread_container(tree, posts)
-    if tree.thread < 0 and DiscussionKind.PAGE not in signs and not any(map(_declares, tree.metadata)):
+    if tree.thread < 0 and DiscussionKind.PAGE not in kinds and not any(map(_declares, tree.metadata)):
         return
     tree.is_discussion = True
     tree.posts = frozenset(posts)
@@ -266,10 +266,10 @@ def common_ancestor(containers: Sequence[int], parents: Sequence[int]) -> int:
 
 
 @lru_cache(maxsize=16384)
-def sign_of(head: str) -> DiscussionKind:
+def discussion_kind(head: str) -> DiscussionKind:
     """Return what ``tag class id`` of an element shows.
 
-    >>> [sign_of(head).name for head in ("div message-body js-post", "div post postmessage_31", "div post msg_text")]
+    >>> [discussion_kind(head).name for head in ("div message-body js-post", "div post postmessage_31", "div post msg_text")]
     ['POST', 'POST', 'NONE']
     """
     names = head.split()[1:]

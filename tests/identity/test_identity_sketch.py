@@ -29,10 +29,11 @@ from dedupcrawl.identity.identity_sketch import (
     MAX_SEARCHED,
     ReferenceSketcher,
     label_identity,
-    name_tokens,
     sketch_identity,
 )
+from dedupcrawl.identity.names import name_key, name_tokens
 from dedupcrawl.identity.sentence_sketches import COUNTS_BYTES, MAX_TOKEN_BYTES, SIGNATURE_BYTES, SUMS_BYTES
+from dedupcrawl.identity.token_hashes import keyed_bytes
 from dedupcrawl.identity.values import HAN_NUMERALS, word_sets
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features, is_compiled, loaded
@@ -77,7 +78,7 @@ def parts(page: Page) -> Identity:
 
 def flags_of(page: Page, token: str) -> NameFlags:
     """Return the flags of a token; the sketch must hold it."""
-    key = module._name_key(token, 1)
+    key = name_key(token, 1)
     return NameFlags(parts(page).names.items[key])
 
 
@@ -515,7 +516,7 @@ def test_compiled_code_refuses_other_arguments(name: str, arguments: tuple[objec
     [(0, bytes(256)), (0, b"1"), (1, b"1"), (1, bytes(8 * 17)), (2, b"1"), (3, ()), (3, ((1,),) * 15), (3, (1,) * 15)],
 )
 def test_other_tables_are_refused(place: int, argument: object) -> None:
-    tables: list[Any] = [module._keyed_bytes(1), bytes(8), "一", (*word_sets(), (), ())]
+    tables: list[Any] = [keyed_bytes(1), bytes(8), "一", (*word_sets(), (), ())]
     loaded().IdentitySketcher(*tables)
     tables[place] = argument
     with pytest.raises((TypeError, ValueError)):
@@ -545,7 +546,7 @@ def test_a_name_is_cut_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> Non
         asked.append(token)
         return len(asked)
 
-    monkeypatch.setattr(module, "_name_key", key)
+    monkeypatch.setattr(module, "name_key", key)
     monkeypatch.setattr(module, "_sketcher", ReferenceSketcher)
     for name in ("一二三四五六七八九十" * 100_000, "x" * 1_000_000, "word " * 200_000, "\ufdfa" * 100_000):
         sketch_identity(Page(url="https://a.example/", heading=name, title=name, text="a"), b"a", 1)

@@ -1,5 +1,5 @@
-/* Identities of pages: what names.c, identity.c and packing.c share. The reference is ReferenceSketcher in identity_sketch.py,
- * with values.py and identity_codec.py; the constants are those there.
+/* Identities of pages: what names.c, identity.c and packing.c share. The reference is ReferenceSketcher in
+ * identity_sketch.py, with names.py, values.py and identity_codec.py; the constants are those there.
  */
 #ifndef DEDUPCRAWL_IDENTITY_H
 #define DEDUPCRAWL_IDENTITY_H

@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.identity.identity_sketch import name_tokens
+from dedupcrawl.identity.names import name_tokens
 from dedupcrawl.tools.report.charts import draw_hosts, draw_similarity, draw_time, outcome_bar
 from dedupcrawl.tools.report.html_bundle import LanguageCode, assemble_page, deflated_json_element, page_languages
 from dedupcrawl.utils import formatting

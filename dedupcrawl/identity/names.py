@@ -1,0 +1,116 @@
+"""The names of a page as tokens: the words of its heading and its title, and whether its text is about them."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from dedupcrawl.identity.identity_codec import BODY, DIGIT, FILLER, HASH_BITS, HEADING, MAIN, TELLING
+from dedupcrawl.identity.sentence_sketches import MAX_TOKEN_BYTES
+from dedupcrawl.identity.token_hashes import hash_of, keyed_bytes
+from dedupcrawl.page.rules import word_set
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
+MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
+#: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
+#: without spaces counts as a third of one.
+LONG_HEADING = 4
+#: Words of titles that name a view of a page, not its topic.
+VIEW_WORDS = word_set(
+    "print printer printable friendly version amp mobile page view untitled 打印 印本 本页 列印"
+    " druckversion druckansicht drucken druckbare ansicht seite"
+    " imprimer imprimable impression imprimir impresión imprimible versión versão impressão para página"
+    " stampa stampare stampabile versione pagina afdrukken afdrukversie printversie utskrift utskriftsvänlig skriv"
+    " wersja druku drukuj wydruk печать печати версия для страницы распечатать"
+    " 印刷 刷用 用ペ ペー ージ 印刷用 인쇄 쇄용"
+)
+
+_words = re.compile(r"[^\W_]+").findall
+#: The first and the last character of each range of scripts without spaces.
+UNSPACED = "\u0e00\u0eff\u1000\u109f\u1780\u17ff\u3040\u30ff\u3400\u9fff\uf900\ufaff"
+_UNSPACED_RUN = f"[{''.join(map('-'.join, zip(UNSPACED[::2], UNSPACED[1::2], strict=True)))}]+"
+_LETTERS = frozenset(
+    (*b"abcdefghijklmnopqrstuvwxyz0123456789", *range(0x80, 0x100))
+)  #: bytes within words of a folded text
+_unspaced_parts = re.compile(f"({_UNSPACED_RUN})").split
+_is_unspaced = re.compile(_UNSPACED_RUN).match
+_has_digit = re.compile(r"\d").search
+
+
+def name_tokens(text: str) -> list[str]:
+    """Return the words of a folded name; text without spaces gives pairs of characters.
+
+    A single Han character would occur in most texts by accident; a pair rarely does.
+
+    >>> name_tokens("bolt m3, 沪指涨")
+    ['bolt', 'm3', '沪指', '指涨']
+    """
+    found = _words(text)
+    if text.isascii():
+        return found
+    tokens: list[str] = []
+    for word in found:
+        for part in filter(None, _unspaced_parts(word)):
+            if _is_unspaced(part):
+                tokens += [part[at : at + 2] for at in range(max(1, len(part) - 1))]
+            else:
+                tokens.append(part)
+    return tokens
+
+
+def own_name(name: str) -> set[str]:
+    """Return the tokens of a folded name without the words that name a view of the page."""
+    return {*name_tokens(name)} - VIEW_WORDS
+
+
+@lru_cache(maxsize=16384)
+def name_key(token: str, seed: int) -> int:
+    """Return the class of a token and its hash. The names of a site's pages have most words in common."""
+    hashed = hash_of(token.encode("utf-8", "surrogatepass")[:MAX_TOKEN_BYTES], keyed_bytes(seed))
+    return _class_of(token) | hashed >> 32 - HASH_BITS
+
+
+def _class_of(token: str) -> int:
+    if _has_digit(token):
+        return DIGIT
+    return TELLING if len(token) >= MIN_TELLING_LENGTH or _is_unspaced(token) else FILLER
+
+
+def is_long_heading(heading: Iterable[str]) -> bool:
+    """Return whether the tokens of a heading name one page, see ``LONG_HEADING``."""
+    telling = [token for token in heading if _class_of(token[:MAX_TOKEN_BYTES]) == TELLING]
+    pairs = 0 if "".join(telling).isascii() else sum(bool(_is_unspaced(token)) for token in telling)
+    return len(telling) - pairs + pairs / 3 >= LONG_HEADING
+
+
+def is_about_its_name(names: Mapping[int, int]) -> bool:
+    """Return whether the body of a page is about its heading, or without a heading its title.
+
+    A single word proves nothing: "Decision" may stand above and in many texts.
+    """
+    own = [key for key, flags in names.items() if flags & HEADING] or [*names]
+    return len([key for key in own if key < FILLER]) > 1 and about(names, own, BODY) >= MIN_ABOUT
+
+
+def about(names: Mapping[int, int], some: Iterable[int], place: int = MAIN) -> float:
+    """Return how many of the telling ones among some tokens of a name stand in the main text, or its body, 0…1."""
+    telling = [key for key in some if key < FILLER]
+    return sum(names[key] & place == place for key in telling) / len(telling) if telling else 0.0
+
+
+def stands_in(token: str, text: bytes) -> bool:
+    """Return whether a token stands in a normalised text, as a whole word where words have ends."""
+    word = token.encode("utf-8", "surrogatepass")
+    at = text.find(word)
+    if at < 0 or (not token.isascii() and _is_unspaced(token)):
+        return at >= 0
+    while at >= 0:
+        end = at + len(word)
+        if (end == len(text) or text[end] not in _LETTERS) and (at == 0 or text[at - 1] not in _LETTERS):
+            return True
+        at = text.find(word, end)
+    return False
