@@ -269,7 +269,8 @@ def common_ancestor(containers: Sequence[int], parents: Sequence[int]) -> int:
 def discussion_kind(head: str) -> DiscussionKind:
     """Return what ``tag class id`` of an element shows.
 
-    >>> [discussion_kind(head).name for head in ("div message-body js-post", "div post postmessage_31", "div post msg_text")]
+    >>> heads = ("div message-body js-post", "div post postmessage_31", "div post msg_text")
+    >>> [discussion_kind(head).name for head in heads]
     ['POST', 'POST', 'NONE']
     """
     names = head.split()[1:]

@@ -85,7 +85,7 @@ _hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORE
 
 @dataclass(slots=True)
 class RebuiltPage:
-    """The steps of a page."""
+    """The steps that rebuild a page in a browser."""
 
     steps: list[Step] = field(default_factory=list)
     is_cut: bool = False  #: whether there were more than :data:`MAX_STEPS`
