@@ -184,22 +184,22 @@ class Lossy:
     """A transport that executes all calls, and loses some replies."""
 
     def __init__(self, transport: Any, times: int, after: int) -> None:
-        self._transport = transport
-        self._lost = range(after, after + times)
-        self._calls = 0
+        self.transport = transport
+        self.lost = range(after, after + times)
+        self.calls = 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
+        return getattr(self.transport, name)
 
     def call(self, *args: Any) -> Any:
-        return self._lose(self._transport.call(*args))
+        return self.lose(self.transport.call(*args))
 
     def call_many(self, *args: Any) -> Any:
-        return self._lose(self._transport.call_many(*args))
+        return self.lose(self.transport.call_many(*args))
 
-    def _lose(self, answer: Any) -> Any:
-        self._calls += 1
-        if self._calls - 1 in self._lost:
+    def lose(self, answer: Any) -> Any:
+        self.calls += 1
+        if self.calls - 1 in self.lost:
             raise NoConnection("Connection closed by server.")
         return answer
 

@@ -64,9 +64,9 @@ class Walker:
             n, command = self.todo.pop(self.random.randrange(len(self.todo)))
             self.replies[n] = self.store._wire.ask([command])[0]
         else:
-            self._next_round()
+            self.next_round()
 
-    def _next_round(self) -> None:
+    def next_round(self) -> None:
         protocol = self.store._protocol
         fresh = self.rounds is None
         if self.rounds is None:
@@ -74,7 +74,7 @@ class Walker:
         try:
             wants = next(self.rounds) if fresh else self.rounds.send(self.replies)
         except StopIteration as stop:
-            self._end(stop.value)
+            self.end(stop.value)
             return
         self.todo = list(enumerate(wants))
         self.replies = [None] * len(wants)
@@ -83,7 +83,7 @@ class Walker:
         (found,) = self.random.choices([Look.NOT, Look.ONE_NODE, Look.ALL_NODES], weights=[6, 2, 2])
         return found
 
-    def _end(self, end: Offer) -> None:
+    def end(self, end: Offer) -> None:
         self.rounds = None
         if end.id is not None:
             self.claimed = end.id

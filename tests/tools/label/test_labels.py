@@ -141,17 +141,17 @@ class _FullDisk:
     """Accepts ten more bytes."""
 
     def __init__(self, file: Any) -> None:
-        self._file, self._room = file, 10
+        self.file, self.room = file, 10
 
     def write(self, data: memoryview) -> int:
-        if not self._room:
+        if not self.room:
             raise OSError(28, "No space left on device")
-        taken = self._file.write(data[: self._room])
-        self._room = 0
+        taken = self.file.write(data[: self.room])
+        self.room = 0
         return int(taken)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
+        return getattr(self.file, name)
 
 
 def test_what_was_labelled_by_other_means_needs_little(tmp_path: Path) -> None:
