@@ -156,9 +156,9 @@ def test_pages_whose_items_are_durable_are_committed_with_the_next_pages(
             if fails == "page":
                 monkeypatch.setattr(RecordJudge, "__call__", unjudged)
             if fails == "node":
-                store._wire.close()
-                monkeypatch.setattr(store._wire, "_patience", 0.0)
-                monkeypatch.setattr(store._wire, "_kind", refused)
+                store.protocol.wire.close()
+                monkeypatch.setattr(store.protocol.wire, "patience", 0.0)
+                monkeypatch.setattr(store.protocol.wire, "_kind", refused)
             batch = claims._claim_and_commit([(record, page.url, ResponseState())])
             if fails == "node":
                 with pytest.raises(StoreError):

@@ -115,7 +115,7 @@ class ClaimProtocol(ShardReader):
         super().__init__(layout, now, lease=lease, ttl=ttl, asks_servers=asks_servers)
         self.wire, self._clock = wire, clock
         self._last = 0
-        self._duplicates = 0.0  # share of the latest pages
+        self.duplicates = 0.0  #: share of the latest pages; decides whether pages are looked up before they are filed
         self.token = b""  #: of this worker
         self.abandoned: dict[bytes, Filing] = {}  #: filings to withdraw: an error ended them, and they may be there
         self.withdrawn = SentAgain()
@@ -170,7 +170,7 @@ class ClaimProtocol(ShardReader):
         Returns:
             The offers of the pages, the filings of those that were kept, and the claims that do not exist any more.
         """
-        look = Look.NOT if self._duplicates <= LOOK_RATE else Look.ONE_NODE if len(offers) == 1 else Look.ALL_NODES
+        look = Look.NOT if self.duplicates <= LOOK_RATE else Look.ONE_NODE if len(offers) == 1 else Look.ALL_NODES
         claimed: list[Filing] = []
         pages: list[Rounds[Any]] = [self.claim(each, claimed, look) for each in offers]
         try:
@@ -181,7 +181,7 @@ class ClaimProtocol(ShardReader):
         ends = cast("list[Offer]", found)
         for each, end in zip(offers, ends, strict=True):
             if each.judge is not None:
-                self._duplicates += ((end.id is None) - self._duplicates) / MEMORY
+                self.duplicates += ((end.id is None) - self.duplicates) / MEMORY
         return ends, claimed, lost
 
     # -- one page -------------------------------------------------------------------------------
