@@ -17,7 +17,6 @@ from dedupcrawl import sites as module
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.sites import (
     CROWD,
-    MAX_REPORTED,
     MAX_SOURCES,
     MAX_URL_CHARS,
     MIN_PAGES,
@@ -200,7 +199,7 @@ def test_no_crowd_is_larger_than_it_is(sources: list[int]) -> None:
     counts = SiteCounts()
     for number, source in enumerate(sources):
         counts.add(f"{SITE}{number}", COPY, f"{SITE}{source}")
-        count = counts._sites["shop.example"]
+        [count] = counts.counts()
         assert len(count.sources) <= MAX_SOURCES
     real = Counter(sources)
     for notice in counts.notices():
@@ -258,11 +257,11 @@ def test_a_forgotten_site_is_not_reported_again() -> None:
     assert [len(each) for each in said] == [1, 1, 0]
 
 
-def test_reported_sites_are_bounded() -> None:
+def test_reported_sites_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_REPORTED", 2)
     counts = SiteCounts()
-    counts._reported |= {str(number) for number in range(MAX_REPORTED)}
-    assert add_alike(counts, 20) == []
-    assert len(counts._reported) == MAX_REPORTED
+    said = [add_alike(counts, 20, site=f"https://{name}.example/") for name in "abcd"]
+    assert [len(each) for each in said] == [1, 1, 0, 0]
 
 
 def test_a_page_without_url_belongs_to_no_site() -> None:
