@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
@@ -67,7 +67,7 @@ class Pile:
 
     def __init__(self, log: list[str]) -> None:
         self.log = log
-        self.commits: list[Callable[[], object]] = [self.begin]
+        self.commits: Sequence[Callable[[], object]] = [self.begin]
 
     def begin(self) -> None:
         self.log.append("make up")
