@@ -35,7 +35,7 @@ _MAX_SECONDS = 1e9  #: a server stores times as milliseconds in 48 bits
 DROP = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 
 
-class ConfigChanges(TypedDict, total=False):
+class ConfigFields(TypedDict, total=False):
     """The fields of :class:`Config` as keyword arguments."""
 
     detectors: Detectors
@@ -292,20 +292,20 @@ def _as_prose(value: object) -> str:
 # -- the configuration of a store ---------------------------------------------------------------
 
 _TEXT = "text"  #: key of a scheme under which it describes how pages are read
-_DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants of which a scheme has only a hash
+_DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants that a scheme stores as a hash
 _COMBINED = "combined"
 _RULES = ("all_of", "any_of")
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredConfig:
     """A configuration that is compatible with a store."""
 
     config: Config
     notes: tuple[str, ...] = ()  #: assumptions that were made, as sentences
 
 
-def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
+def recovered(scheme: Mapping[str, Any], base: Config) -> RecoveredConfig:
     """Return ``base`` with all constants that the scheme of a store describes.
 
     A scheme does not contain constants that are used only in comparisons (thresholds, ratios): they stay
@@ -332,7 +332,7 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
     config = replace(base, detectors=chosen, reader=reader, fold_chinese=fold_chinese)
     if _has_secret(described) and not isinstance(base.seed, SecretSeed):
         config = replace(config, seed=SECRET)
-    return Recovered(config, tuple(notes))
+    return RecoveredConfig(config, tuple(notes))
 
 
 def _has_secret(described: object) -> bool:

@@ -15,8 +15,8 @@ from dedupcrawl.config import Config
 from dedupcrawl.decision import Claim, Finding, Matcher, Pending, Policy, Verdict, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, StoreError
-from dedupcrawl.filing import LeaseWatch, PageFiler
-from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
+from dedupcrawl.filing import FilingClient, LeaseMonitor
+from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage, without_fragment
 from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.document import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.page.model import Page
@@ -37,13 +37,13 @@ from dedupcrawl.stores.base import (
 from dedupcrawl.text.features import is_compiled
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.redaction import SECRET, SecretSeed
-from dedupcrawl.utils.resources import Closing
+from dedupcrawl.utils.resources import ClosingContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dedupcrawl.config import ConfigChanges
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.config import ConfigFields
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.stores.base import StoreInfo
 
 Html = bytes | str | None
@@ -51,7 +51,7 @@ Html = bytes | str | None
 logger = logging.getLogger(__name__)
 
 
-class Deduplicator(Closing):
+class Deduplicator(ClosingContext):
     """Checks for every page whether an earlier page has the same content.
 
     Pages are given as a :class:`~dedupcrawl.Page`, as ``html`` (bytes or text) with its ``url``, or as
@@ -90,7 +90,7 @@ class Deduplicator(Closing):
         clock: Callable[[], float] = time.time,
         page_timeout: float | None = None,
         reset: bool = False,
-        **changes: Unpack[ConfigChanges],
+        **changes: Unpack[ConfigFields],
     ) -> None:
         self.config = replace(config or Config(), **changes)
         if page_timeout is not None and not 0 < page_timeout < math.inf:
@@ -108,8 +108,8 @@ class Deduplicator(Closing):
         self._clock = clock
         self._page_timeout = page_timeout
         self._policy = Policy(self.config.drop, self.config.keep)
-        self._filer = PageFiler(self, self._matcher, self._policy)
-        self.lease = LeaseWatch(self.config.lease)  #: notices that claims may have ended
+        self._filer = FilingClient(self, self._matcher, self._policy)
+        self.lease = LeaseMonitor(self.config.lease)  #: notices that claims may have ended
         self._logged: set[str] = set()  # kinds of failures of the user's own reader that were logged
         self.reading = self.config.reading  #: options for reading pages
         #: JSON of the constants that shape keys and sketches
@@ -177,7 +177,7 @@ class Deduplicator(Closing):
     def findings(self, page: Page) -> list[Finding]:
         """Return every filed page that ``page`` is related to, the strongest relation first."""
         record = self._fingerprinter.fingerprint(page)
-        if isinstance(record, Uncheckable):
+        if isinstance(record, UncheckedPage):
             return []
         return self._matcher.findings(record, self.candidates(record), versions=True)
 
@@ -185,9 +185,9 @@ class Deduplicator(Closing):
         """Return the filed pages that have a key in common with a page. Changes nothing."""
         return self.store.find(record.lookup_keys)
 
-    def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+    def assessments(self, new: Record, old: Record) -> tuple[Assessment, ...]:
         """Return the result of each detector for a new and an older page, matched or not, in order."""
-        return self._matcher.opinions(new, old)
+        return self._matcher.assessments(new, old)
 
     def check(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Verdict:
         """Return the verdict on a page from committed pages. Changes nothing.
@@ -206,7 +206,7 @@ class Deduplicator(Closing):
         return found if isinstance(found, Verdict) else self.check_record(*found)
 
     def check_record(self, record: Record, url: str) -> Verdict:
-        """Do the same as :meth:`check` for a fingerprinted page; ``url`` is for the verdict."""
+        """Check a fingerprinted page; ``url`` is for the verdict. Errors: as :meth:`check`."""
         return self.verdict_among(self.candidates(record), record, url)
 
     def verdict_among(self, candidates: Iterable[Candidate], record: Record, url: str) -> Verdict:
@@ -221,7 +221,7 @@ class Deduplicator(Closing):
         return self._with_retries(partial(self._filer.file, *found, committed=True)).verdict
 
     def add_many(self, pages: Iterable[Page]) -> list[Verdict]:
-        """Do the same as :meth:`add` for some hundred pages, in one round trip to a server.
+        """Check some hundred pages and file the kept ones, in one round trip to a server; see :meth:`add`.
 
         Of several copies among them exactly one is kept, mostly but not always the first. When it raises,
         none of the pages is filed. A page with candidates is checked again by itself; if the store fails
@@ -276,7 +276,7 @@ class Deduplicator(Closing):
     @overload
     def try_claim(self, page: Page, *, track_url: bool = True, give_up: bool = False) -> Claim | Pending: ...
     def try_claim(self, page: Page, *, track_url: bool = True, give_up: bool = False) -> Claim | Pending:
-        """Do the same as :meth:`claim` without waiting.
+        """Check a page and reserve its content, without waiting for open claims; see :meth:`claim`.
 
         Args:
             page: the page.
@@ -302,10 +302,10 @@ class Deduplicator(Closing):
                 record = self._fingerprinter.fingerprint(page, track_url=track_url)
         except TooSlowError:
             return unchecked(page.url, TOO_SLOW)
-        return unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
+        return unchecked(page.url, record.reason) if isinstance(record, UncheckedPage) else record
 
     def fingerprint_many(self, pages: Sequence[Page], spent: Sequence[float] | None = None) -> list[Record | Verdict]:
-        """Do the same as :meth:`fingerprint` for each page, together where that is faster.
+        """Return a record or an unchecked verdict for each page. Pages are fingerprinted together where that is faster.
 
         Args:
             pages: with a time limit short ones, so that one does not use up the time of the others.
@@ -318,18 +318,18 @@ class Deduplicator(Closing):
             return [self.fingerprint(page, spent=seconds) for page, seconds in zip(pages, spent, strict=True)]
         records = self._fingerprinter.fingerprint_many(pages)
         return [
-            unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
+            unchecked(page.url, record.reason) if isinstance(record, UncheckedPage) else record
             for page, record in zip(pages, records, strict=True)
         ]
 
     def claim_record(
         self, record: Record, url: str, *, versions: bool = True, give_up: bool = False
     ) -> Claim | Pending:
-        """Do the same as :meth:`try_claim` for a fingerprinted page; ``url`` is for the verdict."""
+        """Reserve the content of a fingerprinted page, see :meth:`try_claim`; ``url`` is for the verdict."""
         return self._filer.claim(record, url, versions=versions, give_up=give_up)
 
     def claim_records(self, pages: Sequence[tuple[Record, str]], commit: Sequence[Claim] = ()) -> list[Claim | Pending]:
-        """Do the same as :meth:`claim_record` for pages in order, in one transaction or in few round trips.
+        """Reserve the content of fingerprinted pages, in order, in one transaction or in few round trips.
 
         When it raises, none of the pages is claimed, and the claims to commit can be committed again.
 
@@ -356,7 +356,7 @@ class Deduplicator(Closing):
             raise
 
     def remember(self, record: Record) -> bool:
-        """File a page as committed whose item was stored while the store was unreachable.
+        """File a page as committed: its item was stored while the store was unreachable.
 
         It supersedes no other page, since a later version may be filed by now. It may be called twice.
 
@@ -389,7 +389,7 @@ class Deduplicator(Closing):
 
     @property
     def lapses(self) -> int:
-        """How often the lease may have ended: by the clocks here (``LeaseWatch``), or as the store has found out.
+        """How often the lease may have ended: by the clocks here (``LeaseMonitor``), or as the store has found out.
 
         A server may forget a lease that still runs by the clocks here, as in a failover.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -36,7 +37,20 @@ def imported(path: Path, known: dict[str, Path]) -> set[str]:
 def cycle(root: Path) -> list[str]:
     """Return a cycle of modules, the last being the first; [] if there is none."""
     known = modules(root)
-    graph = {name: imported(path, known) for name, path in known.items()}
+    return cycle_in({name: imported(path, known) for name, path in known.items()})
+
+
+def includes(folder: Path) -> dict[str, set[str]]:
+    """Return what the files of a folder in C include; a source and its header are one."""
+    found: dict[str, set[str]] = {}
+    for path in (*folder.glob("*.c"), *folder.glob("*.h")):
+        names = re.findall(r'^#include "(\w+)\.h"', path.read_text("utf-8"), re.MULTILINE)
+        found.setdefault(path.stem, set()).update({*names} - {path.stem})
+    return found
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Return a cycle of a graph, the last being the first; [] if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -47,6 +61,19 @@ def cycle(root: Path) -> list[str]:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     assert cycle(ROOT) == []
+
+
+def test_no_file_in_c_includes_itself_by_way_of_others() -> None:
+    graph = includes(ROOT / "text" / "kernel_src")
+    assert graph["names"] == {"identity"}
+    assert cycle_in(graph) == []
+
+
+def test_a_cycle_of_includes_is_found(tmp_path: Path) -> None:
+    (tmp_path / "one.h").write_text("")
+    (tmp_path / "one.c").write_text('#include "one.h"\n#include "two.h"\n')
+    (tmp_path / "two.h").write_text('#include "one.h"\n')
+    assert set(cycle_in(includes(tmp_path))) == {"one", "two"}
 
 
 @pytest.mark.parametrize(

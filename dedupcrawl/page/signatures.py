@@ -17,8 +17,8 @@ If most of the rest of two pages differs, the text that matches may be what all 
 new page is kept as ``unchecked(little-read)``.
 
 ``Record.identity`` begins with the signature of the layout (4 bytes, 0 if it is unknown), followed by the sketch of
-:mod:`dedupcrawl.identity`. If less than half of the page was read, the signature of the rest is the end; the highest
-bit of the first byte tells it.
+:mod:`dedupcrawl.identity.identity_sketch`. If less than half of the page was read, the signature of the rest is the
+end; the highest bit of the first byte tells it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def evidence_with_layout(evidence: Mapping[str, object], new: bytes, old: bytes)
 
 
 LITTLE_READ = "little-read"  #: reason of an unchecked page
-#: Removed text that only one page has, as a share of what was read of it, from which on the page may be another one.
+#: Minimum removed text that only one page has, as a share of what was read of it. The page may then be another one.
 MIN_OWN = 0.5
 
 

@@ -50,7 +50,7 @@ def atomic_write(path: Path, *, concurrent: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def atomic_output(path: Path) -> Iterator[Path]:
-    """Do the same as :func:`atomic_write`, and create missing folders.
+    """Write a file atomically, and create missing folders; see :func:`atomic_write`.
 
     Raises:
         DedupError: the file or its folder cannot be written.
@@ -63,7 +63,7 @@ def atomic_output(path: Path) -> Iterator[Path]:
         raise DedupError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-class Closing(ABC):
+class ClosingContext(ABC):
     """A context manager that calls :meth:`close` at the end."""
 
     @abstractmethod

@@ -13,7 +13,7 @@ import pytest
 from dedupcrawl.cli.store import claims_text
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import FILE_ANYWAY, Store, raise_damage
-from dedupcrawl.stores.lmdb_environment import Environment, acquire_environment, release_environment
+from dedupcrawl.stores.lmdb_environment import LmdbEnvironment, acquire_environment, release_environment
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.redis.namespace import KeyNames
 from dedupcrawl.stores.transfer import export_records, read_header
@@ -66,7 +66,7 @@ class Values:
                 environment.write(lambda transaction: transaction.put(packed(id), value, db=table))
 
     @contextmanager
-    def environment(self) -> Iterator[Environment]:
+    def environment(self) -> Iterator[LmdbEnvironment]:
         """The environment that the store object has open."""
         environment = acquire_environment(Path(self.opener.url.removeprefix("lmdb://")))
         try:

@@ -24,7 +24,7 @@ from dedupcrawl.stores.redis.address import LAYOUTS, read_address
 from dedupcrawl.stores.redis.connection import _client
 from dedupcrawl.stores.redis.offers import MANY
 from dedupcrawl.stores.redis.scripts import Script, library_text, script_of
-from dedupcrawl.stores.redis.transports import Operation, PipelinedConnection, was_refused
+from dedupcrawl.stores.redis.transports import PipelinedConnection, PreparedScript, was_refused
 from tests.stores.factories import file, key, record
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def test_a_library_is_named_by_its_text() -> None:
         (ResponseError("MISCONF Errors writing to the AOF file"), True),
         (ResponseError("unknown command 'FCALL', with args beginning with: "), True),
         (ResponseError("DEDUPCRAWL emptied script: f, on @user_function:9."), False),
-        (ResponseError("WRONGTYPE Operation against a key script: f, on @user_function:9."), False),
+        (ResponseError("WRONGTYPE PreparedScript against a key script: f, on @user_function:9."), False),
     ],
 )
 def test_only_functions_that_did_not_begin_are_repeated_as_scripts(error: ResponseError, refused: bool) -> None:
@@ -283,7 +283,7 @@ def test_a_connection_is_given_back_as_redis_py_expects_it(server: Server, monke
     with Redis(port=server.port, protocol=2, socket_timeout=0.5) as client:
         transport = PipelinedConnection(client, keep_connections=True, functions=False)
         text = "return 7"
-        operation = Operation(Script(text, sha1(text.encode()).hexdigest(), function=""), 0, ())
+        operation = PreparedScript(Script(text, sha1(text.encode()).hexdigest(), function=""), 0, ())
         assert transport.call(operation, ()) == 7
         assert [each.gettimeout() for each in limited] == [None]
         transport.release()

@@ -35,7 +35,7 @@ cdef extern from *:
     Py_ssize_t send_some(int fd, const char* data, size_t size) nogil
     Py_ssize_t receive_some(int fd, char* room, size_t size) nogil
 
-VERSION = 2  # of what Python expects of this module
+VERSION = 3  # of what Python expects of this module
 CAN_EXCHANGE = bool(LINUX)
 
 cdef enum:
@@ -51,7 +51,7 @@ cdef enum:
     OTHER = 4
     PREFIX = 5  # bytes of a record before what its checksum covers
     SEEN = 3  # bytes
-    MANY = 255  # a number from which on it takes five bytes
+    MANY = 255  # larger numbers take five bytes
     SKETCHES = 7  # bits of the head
     CLUSTER = 8
     IDENTITY = 16
@@ -129,7 +129,7 @@ cdef const uint8_t* _read_number(const uint8_t* at, const uint8_t* end, Py_ssize
     return at + 5
 
 
-cdef class UrlPacker:
+cdef class UrlCodec:
     """Packs URLs.
 
     Args:
@@ -317,7 +317,7 @@ cdef class UrlPacker:
         return packed
 
     cdef int _word_at(self, const uint8_t* text, Py_ssize_t size) noexcept:
-        """Return the number of the word with which a text begins, from 1 on; 0 without one."""
+        """Return the number of the word at the beginning of a text, 1 or more; 0 without one."""
         cdef int n = self.first_words[text[0]]
         while n and n <= self.word_count:
             if self.word_sizes[n - 1] <= size and memcmp(text, self.word_texts[n - 1], self.word_sizes[n - 1]) == 0:
@@ -326,7 +326,7 @@ cdef class UrlPacker:
         return 0
 
 
-cdef class RecordPacker:
+cdef class RecordCodec:
     """Packs records.
 
     Args:
@@ -336,13 +336,13 @@ cdef class RecordPacker:
         max_skew: the units by which the times of a worker and of a server may differ.
     """
 
-    cdef UrlPacker urls
+    cdef UrlCodec urls
     cdef Py_ssize_t key_bytes, identity_bytes, max_size
     cdef int version
     cdef double second
     cdef int64_t max_skew
 
-    def __init__(self, UrlPacker urls not None, *, int version, key_bytes, identity_bytes, max_size, second, max_skew):
+    def __init__(self, UrlCodec urls not None, *, int version, key_bytes, identity_bytes, max_size, second, max_skew):
         self.urls, self.version, self.second, self.max_skew = urls, version, second, max_skew
         self.key_bytes, self.identity_bytes, self.max_size = key_bytes, identity_bytes, max_size
 
@@ -455,7 +455,7 @@ cdef class RecordPacker:
         return Record(url, tuple(keys), tuple(parts), self._time_seen(low, milliseconds), cluster, None, identity)
 
     cdef double _time_seen(self, int64_t low, int64_t milliseconds) noexcept:
-        """Return the same as in ``packed_records``, for times before 2039."""
+        """Return the low bits of a time before 2039, see ``packed_records.low_bits``."""
         cdef int64_t near = <int64_t> rint(<double> (milliseconds * <int64_t> self.second) / 1000.0)
         cdef int64_t skew = ((low - near + HALF_RANGE) & (2 * HALF_RANGE - 1)) - HALF_RANGE
         if skew > self.max_skew or -skew > self.max_skew:

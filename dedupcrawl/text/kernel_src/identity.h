@@ -1,10 +1,12 @@
-/* Identities of pages: what names.c, identity.c and packing.c share. The reference is ReferenceSketcher in identity.py,
+/* Identities of pages: what names.c, identity.c and packing.c share. The reference is ReferenceSketcher in identity_sketch.py,
  * with values.py and identity_codec.py; the constants are those there.
  */
 #ifndef DEDUPCRAWL_IDENTITY_H
 #define DEDUPCRAWL_IDENTITY_H
 
+#include "scan.h"
 #include "types.h"
+#include "values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,24 +127,6 @@ static inline int
 is_letter_or_digit(Py_UCS4 code)
 {
     return code < 0x80 ? Py_ISALNUM(code) : Py_UNICODE_ISALNUM(code);
-}
-
-#if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define HAS_MARKS /* the first of several marked bytes is found by an instruction */
-#endif
-
-enum { AT_ONCE = 8 }; /* bytes */
-#define HIGHEST_BITS (0x80 * UINT64_C(0x0101010101010101))
-
-/* Return the highest bit of each of the next eight bytes that is between two ASCII characters, both included. */
-static inline uint64_t
-marked_bytes(const uint8_t *text, uint8_t first, uint8_t last)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    uint64_t bytes;
-    memcpy(&bytes, text, AT_ONCE);
-    uint64_t low = bytes & ~HIGHEST_BITS, from = low + (0x80 - first) * ones, above = low + (0x80 - last - 1) * ones;
-    return from & ~above & ~bytes & HIGHEST_BITS;
 }
 
 /* names.c */

@@ -1,7 +1,7 @@
 /* The text kernel: normalisation, token hashes, shingles and sketches in C.
  *
  * The numpy code in normalize.py, shingles.py, features.py and detectors/lsh.py is the reference. Every function here
- * returns the same bits; tests/text/test_kernel.py compares both. So does identity.py for the sketches of identities. All tables and constants come from there, so that
+ * returns the same bits; tests/text/test_kernel.py compares both. So does identity_sketch.py for the sketches of identities. All tables and constants come from there, so that
  * nothing is defined twice. Products and sums of hashes wrap around at 2^64.
  */
 #ifndef DEDUPCRAWL_KERNEL_H
@@ -11,7 +11,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-#define KERNEL_VERSION 7 /* raised with every change of what Python calls; features.py requires it */
+#define KERNEL_VERSION 8 /* raised with every change of what Python calls; features.py requires it */
 
 /* A packed point: 21 bits of code point, above them 2 bits of role. See normalize.py. */
 #define CODE_POINTS 0x110000u
@@ -32,7 +32,7 @@
 #define KEY_BYTES 8    /* of the key of a band */
 #define HEADER_BYTES 9 /* of a sketch */
 #define MAX_DIGEST 64 /* bytes of a BLAKE2b hash */
-#define LONG_WORK 16384 /* code points or hashes from which on the GIL is released */
+#define LONG_WORK 16384 /* minimum code points or hashes: then the GIL is released */
 
 #if defined(__GNUC__)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -177,97 +177,6 @@ Outcome hash_tokens(const PackedText *text, const HashKeys *keys, TokenStream *s
 void free_tokens(TokenStream *stream);
 Py_ssize_t hash_shingles(const TokenStream *stream, Py_ssize_t characters, Py_ssize_t words, uint64_t base,
                          uint64_t *result);
-
-/* words.c */
-
-/* Words that begin with the same letters share nodes. Siblings are chained. */
-typedef struct {
-    uint16_t child, next; /* indices of nodes, 0 for none */
-    uint8_t byte, is_word;
-} WordNode;
-
-typedef struct {
-    WordNode *nodes;
-    int count, capacity;
-    uint16_t first[256]; /* by byte the node of words that begin with it */
-} WordSet;
-
-/* What may stand beside a word: anything, no byte of a letter or digit, no letter, no letter of ASCII. */
-typedef enum { ANYWHERE, AT_WORDS, AT_LETTERS, AT_ASCII } WordEnd;
-
-/* The sets of words, in the order of identity.py. */
-typedef enum {
-    COUNTED, COUNTED_OPEN, PASSING, MONTHS, UNITS, UNITS_OPEN, CHANGED, PUBLISHED, OF_VIEW, VIEW_WORDS, POINTING,
-    COUNTING, SINCE, MONTHS_BEFORE, CURRENCIES, WORD_SETS
-} WordKind;
-#define FIRST_BACKWARDS COUNTING /* this set and those after it are looked for backwards */
-
-int add_word(WordSet *set, const uint8_t *word, Py_ssize_t size, int step);
-Py_ssize_t longest_from(const WordSet *set, const uint8_t *text, Py_ssize_t size, Py_ssize_t at, WordEnd end);
-Py_ssize_t longest_until(const WordSet *set, const uint8_t *text, Py_ssize_t at, WordEnd end);
-
-/* A letter or digit; texts are folded. Bytes of characters outside ASCII count as letters. */
-static inline int
-is_letter_byte(uint8_t byte)
-{
-    return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte >= 0x80;
-}
-
-/* Return where the longest word ends that begins at `at`, -1 for none. At most places none begins. */
-static inline Py_ssize_t
-word_from(const WordSet *set, const uint8_t *text, Py_ssize_t size, Py_ssize_t at, WordEnd end)
-{
-    return at < size && set->first[text[at]] ? longest_from(set, text, size, at, end) : -1;
-}
-
-/* Return where the longest word begins that ends before `at`, -1 for none. */
-static inline Py_ssize_t
-word_until(const WordSet *set, const uint8_t *text, Py_ssize_t at, WordEnd end)
-{
-    return at > 0 && set->first[text[at - 1]] ? longest_until(set, text, at, end) : -1;
-}
-
-/* values.c */
-
-#define CRC_START 0xFFFFFFFFu
-#define CRC_SLICES 8 /* bytes of a step */
-#define HASH_FACTOR 0x9E3779B1u /* 2^32 / golden ratio */
-#define MAX_NUMBERS 128
-
-/* The Chinese numerals, a bit for each code point below 0x10000. */
-typedef struct {
-    uint8_t bits[0x10000 / 8];
-    uint8_t begins[0x10000 / 64]; /* by the upper bits of code points, those of the first two bytes: whether one has them */
-} HanNumerals;
-
-/* A keyed hash of bytes: a substitution, then a CRC. */
-typedef struct {
-    uint8_t bytes[256]; /* the substitution */
-    uint32_t crc[CRC_SLICES][256]; /* of a byte, and of one with one to seven zeros after it */
-} ByteHash;
-
-typedef struct {
-    uint32_t hashes[MAX_NUMBERS];
-    uint8_t is_strong[MAX_NUMBERS];
-    int count;
-} FoundValues;
-
-typedef struct {
-    uint32_t crc;
-    Py_ssize_t count;
-} Facts;
-
-uint32_t add_to_crc(const ByteHash *hash, uint32_t crc, const uint8_t *text, Py_ssize_t size);
-uint32_t end_of_crc(uint32_t crc);
-uint32_t hash_bytes(const ByteHash *hash, const uint8_t *text, Py_ssize_t size);
-int is_counted(const WordSet *words, const uint8_t *text, Py_ssize_t size, Py_ssize_t at);
-int is_counting(const WordSet *words, const uint8_t *text, Py_ssize_t start);
-int is_stamp(const WordSet *words, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end);
-
-/* Find the values of a text, and its facts unless they are NULL. */
-void find_values(const WordSet *words, const ByteHash *hash, const uint8_t *text, Py_ssize_t size, FoundValues *found,
-                 Facts *facts);
-void add_han_numbers(const HanNumerals *numerals, const ByteHash *hash, const uint8_t *text, Py_ssize_t size, Facts *facts);
 
 /* sketch.c */
 void sketch_hashes(const uint64_t *hashes, Py_ssize_t count, const SketchScheme *scheme, uint8_t *slots);

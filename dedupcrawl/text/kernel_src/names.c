@@ -70,7 +70,7 @@ add_tokens(const IdentityObject *self, Tokens *found, PyObject *text, int name)
     }
 }
 
-/* Whether a heading names one page: enough different telling tokens, of which a pair of characters counts a third. */
+/* Whether a heading names one page: enough different telling tokens. A pair of characters counts a third. */
 int
 is_long_heading(const Tokens *found, Py_ssize_t count)
 {
@@ -198,7 +198,7 @@ place_names(const Tokens *found, Names *names, const uint8_t *text, Py_ssize_t s
     }
 }
 
-/* Whether the text is about the heading, or without one the title; see is_about_its_name() in identity.py. */
+/* Whether the text is about the heading, or without one the title; see is_about_its_name() in identity_sketch.py. */
 int
 is_about(const Names *names)
 {

@@ -1,9 +1,8 @@
 /* The values of a text: its numbers, with the dates, prices and measures that they are part of. See values.py, which is
  * the reference; the constants are those there.
  */
-#include "kernel.h"
-
-#include <string.h>
+#include "scan.h"
+#include "values.h"
 
 enum {
     MAX_FACTS = 4096,
@@ -277,7 +276,7 @@ day_first(Source text, Py_ssize_t start)
     return end ? end : ideographic_date(text, start);
 }
 
-/* Return where a date ends whose month stands before the number, or 0. */
+/* Return the end of a date that has its month before the number, or 0. */
 static Py_ssize_t
 rest_of_date(Source text, Py_ssize_t start)
 {

@@ -1,5 +1,5 @@
 /* Sets of words that are looked for at a place of a text, as tries. */
-#include "kernel.h"
+#include "words.h"
 
 #include <stdlib.h>
 #include <string.h>

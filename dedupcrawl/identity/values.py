@@ -221,7 +221,7 @@ def _longer(word: bytes, size: int) -> Iterable[bytes]:
 
 
 def _begin(words: Iterable[bytes], separators: Iterable[bytes]) -> frozenset[bytes]:
-    """Return all four bytes with which words begin, each after none, one or more of some separators."""
+    """Return the first four bytes of the words, each after none, one or more of some separators."""
     found = {longer[:4] for each in words for longer in _longer(each, 4)}
     for _ in range(3):
         found |= {(separator + each)[:4] for separator in separators for each in found}
@@ -229,18 +229,18 @@ def _begin(words: Iterable[bytes], separators: Iterable[bytes]) -> frozenset[byt
 
 
 def _begin_units() -> frozenset[bytes]:
-    """Return all two bytes with which units begin."""
+    """Return the first two bytes of the units."""
     units = _encoded((*_UNITS, *_CURRENCIES_AFTER, *_UNITS_UNSPACED))
     return frozenset(longer[:2] for each in units for longer in _longer(each, 2))
 
 
 def _end(words: Iterable[str], separators: str) -> frozenset[bytes]:
-    """Return all four bytes with which words end that stand before a number."""
+    """Return the last four bytes of the words that stand before a number."""
     turned = _begin((each.encode()[::-1] for each in words), [each.encode()[::-1] for each in separators])
     return frozenset(each[::-1] for each in turned)
 
 
-class _Hints(NamedTuple):
+class _HintTables(NamedTuple):
     """The bytes beside a number that rule out for most numbers that a counter, a date or a unit stands there.
 
     Those before a number and after it have four bytes, those of units two. Regular expressions take ten times as long.
@@ -257,7 +257,7 @@ class _Hints(NamedTuple):
 
 
 @cache  # made for the first page: it takes 20 ms, which commands without pages save
-def _hints() -> _Hints:
+def _hints() -> _HintTables:
     words = (*_spaced(_COUNTED), *_COUNTED_UNSPACED, *_PASSING, *_OTHER_COUNTED)
     counted = _begin(_encoded(words), _encoded(_SEPARATORS))
     counting = _end((each.decode() for each in _COUNTING), _BETWEEN) | _end((each.decode() for each in _SINCE), "")
@@ -265,7 +265,7 @@ def _hints() -> _Hints:
     dated = _begin(_encoded((*_MONTHS, "月", "年", "of ", "de ", "di ", *ordinals)), _encoded(" ."))
     months = _end(_MONTHS, " .")
     currencies = _end((*_CURRENCY_WORDS, "us$"), " ")
-    return _Hints(
+    return _HintTables(
         counted, counting, dated, months, currencies, _begin_units(), counted | dated, counting | months | currencies
     )
 

@@ -1,7 +1,4 @@
-"""The site of a URL, and sites that are conspicuous by the verdicts on their pages.
-
-The site is the domain that somebody can register, by the public suffix list (https://publicsuffix.org/list/) with its
-private part. The list is the one that comes with tldextract: nothing is fetched, and no cache is written.
+"""Counts of verdicts by site, and the sites that are conspicuous by them.
 
 Of a conspicuous site, most pages turn out to be like a few others of them, or are not read at all. It is either full of
 copies, or its pages are not read as what they are: the text that they share was taken for their main text. Only a
@@ -13,96 +10,37 @@ Computer Programming 2 (1982): a counter may be too low, never too high.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, VERSIONS, Relation
+from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tldextract import TLDExtract
-
-
-def registrable_domain(host: str) -> str:
-    """Return the public suffix of a host with one more label; "" if it has none, as an address or a suffix itself.
-
-    Args:
-        host: a host without a port, in any case.
-
-    >>> registrable_domain("www.shop.example.co.uk"), registrable_domain("a.github.io"), registrable_domain("localhost")
-    ('example.co.uk', 'a.github.io', '')
-    """
-    found = _extractor().extract_str(host)
-    return f"{found.domain}.{found.suffix}" if found.domain and found.suffix else ""
-
-
-@cache
-def _extractor() -> TLDExtract:
-    """Load the list when it is first needed: many commands need none, and the import takes 0.1 seconds."""
-    from tldextract import TLDExtract  # noqa: PLC0415
-
-    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
-
-
-_URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host
-
-
-def site_of(url: str) -> str:
-    """Return the site of a URL: the registrable domain of its host, or the host if it has none.
-
-    By the private part of the public suffix list, two blogs of one provider are two sites.
-
-    >>> site_of("https://www.shop.example.co.uk:8443/a"), site_of("http://127.0.0.1:8000/")
-    ('example.co.uk', '127.0.0.1:8000')
-    """
-    host = host_of(url)
-    return _site_of_host(host) if host else ""
-
-
-def host_of(url: str) -> str:
-    """Return host and port of a URL in lower case, without user and password; "" if it has none.
-
-    Never raises an error, as ``urlsplit`` does at an unclosed bracket.
-    """
-    rest = url.partition("://")[2]
-    return _URL_PATH.split(rest, maxsplit=1)[0].rpartition("@")[2].lower()
-
-
-@lru_cache(maxsize=16_384)
-def _site_of_host(host: str) -> str:
-    name = host.partition(":")[0]
-    known = registrable_domain(name)
-    if known or "." not in name or name.replace(".", "").isdigit() or host.startswith("["):
-        return known or host
-    return ".".join(name.split(".")[-2:])  # the default rule of the public suffix list
-
-
-# -- conspicuous sites --------------------------------------------------------------------------
 
 # Chosen on generated sites (docs/choosing.md, "A warning about a site").
-MIN_PAGES = 15  #: compared pages of a site from which on it may be conspicuous
+MIN_PAGES = 15  #: minimum compared pages of a conspicuous site
 MIN_SHARE = 0.5  #: of these: pages that repeat earlier pages, or are siblings of earlier pages of the site
 CROWD = 5  #: pages that are like one earlier page. A print, an AMP and a tracked view are three
 CROWD_SHARE = 1 / 3  #: of the pages that are like others: those that are like an earlier page with a crowd
 #: Like :data:`MIN_SHARE`, whatever the earlier pages: four pages for each one that is like no other. Copies of pages of
 #: other sites do not count here: of a mirror, each page repeats another page.
 HIGH_SHARE = 0.8
-MIN_UNREAD_PAGES = 40  #: pages of a site, compared or not, from which on it may be unread
+MIN_UNREAD_PAGES = 40  #: minimum pages of an unread site, compared or not
 UNREAD_SHARE = 0.9  #: of these: pages that were not read
 
 MAX_SITES = 1_000  #: sites that a crawl counts at a time; the one not seen for longest is forgotten
-MAX_LISTED_SITES = 20_000  #: the same for batches and reports
+MAX_LISTED_SITES = 20_000  #: sites that a batch or a report counts at a time
 MAX_SOURCES = 32  #: earlier pages of a site that are counted
 MAX_REPORTED = 10_000  #: sites that are reported
 MAX_URL_CHARS = 2_000  #: of the URL of an example
 
-#: Reasons for which nothing of a page is compared although it arrived as HTML.
+#: Reasons of unchecked pages that arrived as HTML, but were not read.
 UNREAD_REASONS = frozenset({"empty", "index", "short", "no-fingerprint", "consent", "little-read"})
 _VERSIONS = VERSIONS | {Relation.UNCHANGED}
 _ALIKE = (DUPLICATE_RELATIONS - _VERSIONS) | {Relation.SIBLING}
@@ -120,7 +58,7 @@ class SiteNotice:
     """What is conspicuous about a site."""
 
     kind: NoticeKind
-    site: str  #: see :func:`dedupcrawl.sites.site_of`
+    site: str  #: see :func:`dedupcrawl.sites.registrable_domain.site_of`
     pages: int  #: compared ones, without new versions of known URLs; all, if they are not read
     examples: tuple[str, str]  #: URLs of two pages: two that are alike, or two that are not read
     repeats: int = 0  #: pages that repeat an earlier page of the site
@@ -198,7 +136,7 @@ class SiteNotice:
 class SiteCount:
     """The verdicts on the pages of one site."""
 
-    site: str  #: see :func:`dedupcrawl.sites.site_of`
+    site: str  #: see :func:`dedupcrawl.sites.registrable_domain.site_of`
     compared: int = 0  #: pages, without versions of known URLs
     repeats: int = 0  #: of them: those that repeat an earlier page of the site
     siblings: int = 0  #: of them: siblings of an earlier page of the site

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl import sites as module
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.sites import (
+from dedupcrawl.sites.registrable_domain import host_of, registrable_domain, site_of
+from dedupcrawl.sites.site_counts import (
     CROWD,
     MAX_SOURCES,
     MAX_URL_CHARS,
@@ -25,9 +25,6 @@ from dedupcrawl.sites import (
     NoticeKind,
     SiteCounts,
     SiteNotice,
-    host_of,
-    registrable_domain,
-    site_of,
 )
 
 SITE = "https://www.shop.example/"
@@ -259,7 +256,7 @@ def test_a_forgotten_site_is_not_reported_again() -> None:
 
 
 def test_reported_sites_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_REPORTED", 2)
+    monkeypatch.setattr("dedupcrawl.sites.site_counts.MAX_REPORTED", 2)
     counts = SiteCounts()
     said = [add_alike(counts, 20, site=f"https://{name}.example/") for name in "abcd"]
     assert [len(each) for each in said] == [1, 1, 0, 0]
@@ -409,14 +406,14 @@ def run_alone(program: str, folder: Path) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("module", ["dedupcrawl.sites", "dedupcrawl.cli", "dedupcrawl.batch.runner"])
+@pytest.mark.parametrize("module", ["dedupcrawl.sites.registrable_domain", "dedupcrawl.cli", "dedupcrawl.batch.runner"])
 def test_the_list_is_loaded_when_a_site_is_asked_for(module: str, tmp_path: Path) -> None:
     """Its import takes longer than the rest of many commands."""
     program = f"""
 import sys
 import {module}
 loaded = {{"requests", "tldextract"}} & {{*sys.modules}}
-from dedupcrawl.sites import site_of
+from dedupcrawl.sites.registrable_domain import site_of
 print(sorted(loaded), site_of("http://a.b.co.uk/"))
 """
     assert run_alone(program, tmp_path) == "[] b.co.uk"
