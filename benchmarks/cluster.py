@@ -254,7 +254,7 @@ def _cost_round(
         put_on_server(one, [crawled_page(pages + n) for n in range(50)])
         keep(many, [crawled_page(pages + n) for n in range(50)])
         for kind, some, duplicates in (("new", first, 0.0), ("duplicate", copies, 1.0)):  # 1: as with many copies
-            many._protocol._duplicates = duplicates
+            many.protocol.duplicates = duplicates
             for part in chunked(some, pages if batch > 1 else TURN):
                 found.setdefault(f"{kind}, {how}, one server", []).append(measured(one, [single], part, 1))
                 found.setdefault(f"{kind}, {how}", []).append(measured(many, primaries, part, batch))

@@ -114,11 +114,11 @@ def page_to_record(text: str) -> object:
 @contextmanager
 def numpy_only() -> Iterator[None]:
     """Turn the compiled kernel off."""
-    before, features._kernel = features._kernel, None
+    before, features.kernel = features.kernel, None
     try:
         yield
     finally:
-        features._kernel = before
+        features.kernel = before
 
 
 def contestants(case: Case) -> Mapping[str, Contestant]:

@@ -120,19 +120,19 @@ class Tab:
     page: Page
     errors: list[str] = field(default_factory=list)  #: of the console, and exceptions of scripts
     requests: list[str] = field(default_factory=list)  #: all but the documents that were opened by hand
-    _opened: set[str] = field(default_factory=set)
+    opened: set[str] = field(default_factory=set)
 
     def open(self, where: Path | str) -> None:
         """Open a file or a URL, and wait until it is loaded."""
         url = where if isinstance(where, str) else where.resolve().as_uri()
-        self._opened.add(url)
+        self.opened.add(url)
         self.page.goto(url)
 
     def listen(self) -> None:
         """Note what goes wrong from here on."""
         self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("request", lambda asked: self._note(asked.url))
+        self.page.on("request", lambda asked: self.note(asked.url))
 
     def resize(self, size: tuple[int, int]) -> None:
         """Use this screen size, in CSS pixels, from here on; return when all that moves has come to rest."""
@@ -149,14 +149,14 @@ class Tab:
         The contrast of what is painted as something that passed before is not checked again.
         """
         self.load_axe()
-        return [*_shown(self.page.evaluate(_OTHER_RULES, ["color-contrast", *MILD])), *self._contrasts()]
+        return [*_shown(self.page.evaluate(_OTHER_RULES, ["color-contrast", *MILD])), *self.contrasts()]
 
     def unreadable(self) -> list[str]:
         """Return the grave violations of the rules that depend on colours."""
         self.load_axe()
-        return [*_shown(self.page.evaluate(_LINKS)["violations"]), *self._contrasts()]
+        return [*_shown(self.page.evaluate(_LINKS)["violations"]), *self.contrasts()]
 
-    def _contrasts(self) -> list[str]:
+    def contrasts(self) -> list[str]:
         found = self.page.evaluate(_CONTRAST, list(_readable))
         _readable.update(found["passed"])
         return _shown(found["violations"])
@@ -171,8 +171,8 @@ class Tab:
         wide = self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
         return bool(wide)
 
-    def _note(self, url: str) -> None:
-        if url not in self._opened and not url.startswith(("data:", "blob:", "about:")):
+    def note(self, url: str) -> None:
+        if url not in self.opened and not url.startswith(("data:", "blob:", "about:")):
             self.requests.append(url)
 
 

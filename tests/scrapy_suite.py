@@ -67,24 +67,24 @@ class ScrapySuite:
     """Scrapy's tests in a folder, with the package as it is installed."""
 
     def __init__(self, folder: Path) -> None:
-        self._tools = folder / "tools"
+        self.tools = folder / "tools"
         _pip("download", "--no-deps", "--no-binary", "scrapy", "--dest", folder, f"scrapy=={scrapy.__version__}")
-        _pip("install", "--no-deps", "--target", self._tools, *TOOLS)
+        _pip("install", "--no-deps", "--target", self.tools, *TOOLS)
         (archive,) = folder.glob("*.tar.gz")
         with tarfile.open(archive) as file:
             file.extractall(folder, filter="data")
-        self._root = folder / archive.name.removesuffix(".tar.gz")
-        shutil.rmtree(self._root / "scrapy")
-        (self._tools / f"{PLUGIN}.py").write_text(PLUGIN_SOURCE)
+        self.root = folder / archive.name.removesuffix(".tar.gz")
+        shutil.rmtree(self.root / "scrapy")
+        (self.tools / f"{PLUGIN}.py").write_text(PLUGIN_SOURCE)
 
     def failures(self, *arguments: str, files: Iterable[str] = FILES) -> list[str]:
         """Run tests; return the names of those that failed. Raises ``RuntimeError`` if none ran."""
-        path = [str(self._tools), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        path = [str(self.tools), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         skipped = [f"--deselect={test}" for test in IMPOSSIBLE]
         command = [sys.executable, "-m", "pytest", "-q", "-rfE", "--tb=short", "-p", "no:cacheprovider", *skipped]
         done = subprocess.run(
             [*command, *arguments, *(f"tests/{name}" for name in files)],
-            cwd=self._root,
+            cwd=self.root,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
             stdout=subprocess.PIPE,
             text=True,

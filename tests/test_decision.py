@@ -13,6 +13,7 @@ from dedupcrawl import Claim, Deduplicator, Page
 from dedupcrawl.config import DROP
 from dedupcrawl.decision import SIBLINGS, Finding, Matcher, Pending, Policy
 from dedupcrawl.detectors.base import Match, Relation
+from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
@@ -153,7 +154,7 @@ def test_a_matcher_and_a_policy_can_be_used_alone(dedup: Deduplicator) -> None:
     assert old is not None
     assert new is not None
     for scope, relation in (("all", Relation.SIBLING), ("other-hosts", None)):
-        matcher = Matcher(dedup._matcher.detectors, scope)
+        matcher = Matcher(build_detectors(dedup.config), scope)
         findings = matcher.findings(new.record, [old], versions=True)
         assert [finding.relation for finding in findings] == ([relation] if relation else [])
         assert Policy(frozenset(), "first").verdict("u", new.record, findings).relation is relation

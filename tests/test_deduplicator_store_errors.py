@@ -26,12 +26,12 @@ class LosingAnswers(MemoryStore):
     after = 0  #: answers that still come
 
     def offer(self, record: Record, since: int = 0) -> Offer:
-        return self._answer("offer", super().offer(record, since))
+        return self.answer("offer", super().offer(record, since))
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
-        return self._answer("commit", super().commit(ids, supersede))
+        return self.answer("commit", super().commit(ids, supersede))
 
-    def _answer(self, call: str, answer: T) -> T:
+    def answer(self, call: str, answer: T) -> T:
         if call == self.lost:
             self.after -= 1
             if self.after < 0:

@@ -59,7 +59,7 @@ def test_together_is_as_alone(some: list[Page], names: tuple[str, ...], track: b
         assert fingerprinter.fingerprint_many(some, track_url=track) == [
             fingerprinter.fingerprint(page, track_url=track) for page in some
         ]
-        patch.setattr("dedupcrawl.text.features._kernel", None)
+        patch.setattr("dedupcrawl.text.features.kernel", None)
         found = fingerprinter.fingerprint_many(some, track_url=track)
     assert found == [fingerprinter.fingerprint(page, track_url=track) for page in some]
 
@@ -89,7 +89,7 @@ def test_one_call_of_the_kernel_is_as_the_detectors(
     )
     found = one.fingerprint(page)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedupcrawl.text.features._kernel", None)
+        patch.setattr("dedupcrawl.text.features.kernel", None)
         assert other.fingerprint(page) == found
 
 
@@ -109,7 +109,7 @@ def test_no_pages_are_no_records() -> None:
 
 
 def test_pages_are_filed_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedupcrawl.text.features._kernel", None)
+    monkeypatch.setattr("dedupcrawl.text.features.kernel", None)
     sizes: list[int] = []
 
     class Counted(FeaturesBatch):

@@ -127,7 +127,7 @@ def fast_similarity_sketches(elements: Hashes, sets: Indices, count: int, slots:
     """
     owners = np.full((count, slots), _UNOWNED)
     for rounds in (range(1), *(range(first, 2 * first) for first in _ROUND_BATCHES)):
-        hashes = _round_hashes(elements, rounds, seed)
+        hashes = round_hashes(elements, rounds, seed)
         indices = (hashes >> np.uint64(65 - slots.bit_length())).view(np.int64) + sets * slots
         _assign_empty_slots(owners.reshape(-1), indices, hashes >> _ROUND_BITS, rounds)
         unfilled = owners.max(axis=1) == _UNOWNED
@@ -159,7 +159,7 @@ def _fill_empty_slots(owners: Hashes, elements: Hashes, seed: int) -> None:
 
 def _assign_slots(owners: Hashes, elements: Hashes, rounds: range, seed: int) -> None:
     """Assign to every element, for each round, its slot if the slot's current (round, value) is greater."""
-    hashes = _round_hashes(elements, rounds, seed)
+    hashes = round_hashes(elements, rounds, seed)
     keys = hashes >> _ROUND_BITS
     if rounds.stop > 1:
         keys |= np.arange(rounds.start, rounds.stop, dtype=np.uint64)[:, None] << _VALUE_BITS
@@ -168,7 +168,7 @@ def _assign_slots(owners: Hashes, elements: Hashes, rounds: range, seed: int) ->
     np.minimum.at(owners, slots.view(np.int64).ravel(), keys.ravel())
 
 
-def _round_hashes(elements: Hashes, rounds: range, seed: int) -> Hashes:
+def round_hashes(elements: Hashes, rounds: range, seed: int) -> Hashes:
     """Return the hashes of the elements, one row per round. Round 0 uses the elements unchanged."""
     if rounds.stop == 1:
         return elements

@@ -120,12 +120,13 @@ def features_in_c(tree: BlockTree, reasons: Sequence[str]) -> tuple[_BlockTable,
     count = len(tree.blocks)
     sizes, numbers = np.empty((3, count)), np.empty((3, count), np.int64)
     values = np.empty((FEATURES, count), np.float32)
-    _feature_rows().fill(tree, [*reasons], _signs(tree), sizes, numbers, values)
+    feature_rows().fill(tree, [*reasons], _signs(tree), sizes, numbers, values)
     return _BlockTable(*sizes, *numbers), values.T
 
 
 @cache
-def _feature_rows() -> FeatureBuilder:
+def feature_rows() -> FeatureBuilder:
+    """Return the compiled code that fills in the columns and features of a page."""
     assert compiled.features is not None
     found: FeatureBuilder = compiled.features.FeatureBuilder(
         tags=TAGS,

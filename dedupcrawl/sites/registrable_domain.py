@@ -1,22 +1,17 @@
 """The site of a URL.
 
-The site is the domain that somebody can register, by the public suffix list (https://publicsuffix.org/list/). The list
-is the file that comes with tldextract. Importing tldextract would import requests, which takes longer than the rest of
-many commands, so only its file is read. The results are those of tldextract with the private part of the list.
+The site is the domain that somebody can register, by the public suffix list (https://publicsuffix.org/list/) with its
+private part. The list is the one that comes with tldextract: nothing is fetched, and no cache is written.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from importlib.util import find_spec
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-_LIST = ".tld_set_snapshot"
-_rules = re.compile(r"^[.*!]*\w\S*", re.MULTILINE).findall
-_DOTS = "\u3002\uff0e\uff61"  #: full stops that separate labels as "." does (UTS 46)
-_TO_FULL_STOPS = str.maketrans(dict.fromkeys(_DOTS, "."))
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 
 def registrable_domain(host: str) -> str:
@@ -28,63 +23,16 @@ def registrable_domain(host: str) -> str:
     >>> registrable_domain("www.shop.example.co.uk"), registrable_domain("a.github.io"), registrable_domain("localhost")
     ('example.co.uk', 'a.github.io', '')
     """
-    if host.startswith("[") and "]" in host:
-        host = host[: host.index("]") + 1]
-    labels = host.strip().rstrip(f".{_DOTS}").translate(_TO_FULL_STOPS).split(".")
-    start = _suffix_start(labels)
-    return ".".join(labels[start - 1 :]) if 0 < start < len(labels) and labels[start - 1] else ""
-
-
-def _suffix_start(labels: list[str]) -> int:
-    """Return at which label the public suffix starts; the number of labels if there is none."""
-    suffixes = _load()
-    start = at = len(labels)
-    name = ""
-    for label in map(_decoded, reversed(labels)):
-        longer = f"{label}.{name}" if name else label
-        if longer not in suffixes.ends:
-            if f"*.{name}" in suffixes.rules:
-                return at if f"!{longer}" in suffixes.rules else at - 1
-            return start
-        at -= 1
-        name = longer
-        if name in suffixes.rules:
-            start = at
-    return start
-
-
-def _decoded(label: str) -> str:
-    label = label.lower()
-    if not label.startswith("xn--"):
-        return label
-    import idna  # noqa: PLC0415  # rarely needed
-
-    try:
-        return idna.decode(label)
-    except (UnicodeError, IndexError):
-        return label
-
-
-class _SuffixRules(NamedTuple):
-    """The list: a rule is a suffix, ``*.`` with one, or ``!`` with a domain that a wildcard does not stand for."""
-
-    rules: frozenset[str]
-    ends: frozenset[str]  #: the rules, and what follows any of their dots
+    found = _extractor().extract_str(host)
+    return f"{found.domain}.{found.suffix}" if found.domain and found.suffix else ""
 
 
 @cache
-def _load() -> _SuffixRules:
-    """Read the list when it is first needed."""
-    spec = find_spec("tldextract")
-    assert spec is not None  # Scrapy needs it too
-    assert spec.origin is not None
-    text = Path(spec.origin).with_name(_LIST).read_text("utf-8")
-    rules = frozenset(_rules(text))
-    ends = set(rules)
-    for rule in rules:
-        while rule := rule.partition(".")[2]:
-            ends.add(rule)
-    return _SuffixRules(rules, frozenset(ends))
+def _extractor() -> TLDExtract:
+    """Load the list when it is first needed: many commands need none, and the import takes 0.1 seconds."""
+    from tldextract import TLDExtract  # noqa: PLC0415
+
+    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True)
 
 
 _URL_PATH = re.compile(r"[/?#]")  #: begins what follows the host

@@ -60,12 +60,12 @@ _VERSION = 8  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
 _CHARACTER = np.uint32(CharacterKind.CHARACTER)
 
 
-_kernel, _why_not = load_extension("dedupcrawl.text._kernel", _VERSION)
+kernel, _why_not = load_extension("dedupcrawl.text._kernel", _VERSION)
 
 
 def is_compiled() -> bool:
     """Return whether the compiled kernel is in use."""
-    return _kernel is not None
+    return kernel is not None
 
 
 def kernel_description() -> str:
@@ -75,8 +75,8 @@ def kernel_description() -> str:
 
 def loaded() -> ModuleType:
     """Return the extension module, which must be in use."""
-    assert _kernel is not None
-    return _kernel
+    assert kernel is not None
+    return kernel
 
 
 def compile_text(text: str, *, fold_chinese: bool = False) -> Text | None:
@@ -86,7 +86,7 @@ def compile_text(text: str, *, fold_chinese: bool = False) -> Text | None:
         text: the text.
         fold_chinese: whether to convert traditional characters to simplified ones.
     """
-    return None if _kernel is None else normalizer(fold_chinese).pack(text)
+    return None if kernel is None else normalizer(fold_chinese).pack(text)
 
 
 def points_of(text: Text) -> Points:
@@ -124,17 +124,17 @@ def utf8_length(text: str) -> int:
     """Return the number of bytes of a text in UTF-8, with "?" for each lone surrogate."""
     if text.isascii():
         return len(text)
-    return len(text.encode("utf-8", "replace")) if _kernel is None else _kernel.utf8_length(text)
+    return len(text.encode("utf-8", "replace")) if kernel is None else kernel.utf8_length(text)
 
 
 def least_hashes(hashes: Hashes, factors: Hashes) -> Hashes | None:
     """Return for each factor the least ``light_mix(hash * factor)``; None if the kernel is not in use."""
-    return None if _kernel is None else np.frombuffer(_kernel.least_hashes(hashes, factors), np.uint64)
+    return None if kernel is None else np.frombuffer(kernel.least_hashes(hashes, factors), np.uint64)
 
 
 def weigh_bits(hashes: Hashes, weights: Counts | None) -> Counts | None:
     """Return the total weight of the hashes with each bit, the lowest first; None if the kernel is not in use."""
-    return None if _kernel is None else np.frombuffer(_kernel.weigh_bits(hashes, weights), np.int64)
+    return None if kernel is None else np.frombuffer(kernel.weigh_bits(hashes, weights), np.int64)
 
 
 # -- features -----------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def test_the_version_names_the_compiled_code(monkeypatch: pytest.MonkeyPatch) ->
         f"commands for a cluster: {packed_values.description()}",
     )
     assert run("--version").splitlines() == [f"dedupcrawl {version('dedupcrawl')}", kernel, reading, *servers]
-    monkeypatch.setattr("dedupcrawl.text.features._kernel", None)
+    monkeypatch.setattr("dedupcrawl.text.features.kernel", None)
     assert "text kernel: numpy (" in run("--version")
     assert dedupcrawl.__version__ == version("dedupcrawl")
 

@@ -27,28 +27,28 @@ class Dripping:
     """Answers every request with ``start`` at once, then with a byte every 50 ms, for ever."""
 
     def __init__(self, start: bytes) -> None:
-        self._start = start
-        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.start = start
+        self.socket = socket.create_server(("127.0.0.1", 0))
         self.stopped = threading.Event()
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
-        threading.Thread(target=self._serve, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/"
+        threading.Thread(target=self.serve, daemon=True).start()
 
-    def _serve(self) -> None:
+    def serve(self) -> None:
         with suppress(OSError):
             while not self.stopped.is_set():
-                connection, _ = self._socket.accept()
-                threading.Thread(target=self._drip, args=(connection,), daemon=True).start()
+                connection, _ = self.socket.accept()
+                threading.Thread(target=self.drip, args=(connection,), daemon=True).start()
 
-    def _drip(self, connection: socket.socket) -> None:
+    def drip(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
             connection.recv(65536)
-            connection.sendall(self._start)
+            connection.sendall(self.start)
             while not self.stopped.wait(0.05):
                 connection.sendall(b"x")
 
     def close(self) -> None:
         self.stopped.set()
-        self._socket.close()
+        self.socket.close()
 
 
 @pytest.fixture(params=[HEAD + b"\r\n<p>It rained", HEAD + b"X-Slow: ", b""], ids=["body", "header", "status"])

@@ -35,24 +35,24 @@ class Terminal:
     """Collects the output to a terminal."""
 
     def __init__(self, end: int) -> None:
-        self._end = end
-        self._written = b""
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
+        self.end = end
+        self.written = b""
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
 
-    def _read(self) -> None:
+    def read(self) -> None:
         while True:
             try:
-                read = os.read(self._end, 65536)
+                read = os.read(self.end, 65536)
             except OSError:  # the other end is closed
                 return
             if not read:
                 return
-            self._written += read
+            self.written += read
 
     def text(self) -> str:
-        self._reader.join(600)
-        return self._written.decode()
+        self.reader.join(600)
+        return self.written.decode()
 
 
 @contextmanager

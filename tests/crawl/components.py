@@ -248,7 +248,7 @@ class TornAddon:
         if settings["TORN"] == "store":
             dedup.store.__class__ = TornStore
         else:
-            dedup._fingerprinter = None  # type: ignore[assignment]
+            dedup.fingerprint = dedup.fingerprint_many = None  # type: ignore[assignment, method-assign]
 
 
 class Choking(JsonLinesItemExporter):

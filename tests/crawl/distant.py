@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dedupcrawl import deduplicator
-from dedupcrawl.errors import StoreError, StoreUnreachableError
+from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import Store
 
@@ -100,14 +100,10 @@ class Distant(Store):
     def close(self) -> None:
         try:
             self.through("close", lambda: None)
-        except StoreError:
-            # What a server sees of a worker that cannot reach it any more: nothing, until its leases end.
-            self.inner._leave()  # type: ignore[attr-defined]
-            raise
+            self.inner.close()  # else it sees nothing of this worker any more, until its leases or its process end
         finally:
             path = self.network.folder / f"notes-{os.getpid()}-{id(self)}"
             path.write_text(json.dumps(self.note))
-        self.inner.close()
 
 
 def _handing_on(name: str) -> Callable[..., Any]:

@@ -68,10 +68,10 @@ class Site:
             def handle_error(self, *connection: object) -> None:
                 """Ignore connections closed by killed crawls."""
 
-        self._server = Server(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.base = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.base = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def put(self, path: str, body: str | bytes, *, status: int = 200, kind: str = "", delay: float = 0.0) -> str:
         """Serve ``body`` under ``path``; return its URL."""
@@ -80,8 +80,8 @@ class Site:
         return self.base + path
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self.server.shutdown()
+        self.server.server_close()
 
     def __enter__(self) -> Self:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,14 @@ from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.items import ItemClaim, PageState, ResponseState, advance_all
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
-from dedupcrawl.errors import StoreError
 from dedupcrawl.filing import RecordJudge
-from dedupcrawl.stores.base import ClaimState, Record
+from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.stores.redis.sharded.protocol import ShardWriter
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from tests.crawl.running import REACTORS, finish, start
 from tests.crawl.site import fancy, plain, text
 from tests.stores.factories import Opener
+from tests.stores.sharding import unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,15 +106,8 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
         return end
 
     async def work() -> None:
-        claims = manager(dedup, nodes.url)
-        page = Page.from_text(text(1), "http://a.example/")
-        if together:
-            record = dedup.fingerprint(page)
-            assert isinstance(record, Record)
-            [claim] = await claims._registry.claim_together([(record, page.url, ResponseState())], [])
-            assert isinstance(claim, ItemClaim)
-        else:
-            claim = await claims.judge(page, ResponseState())
+        claims = manager(dedup, nodes.url, takes_batches=together)
+        claim = await judged(claims, Page.from_text(text(1), "http://a.example/"), together=together)
         assert claim.claim is not None
         assert claim.claim.id is not None
         assert (dedup.lease.lapses, dedup.lapses) == (0, lapses[0] + 1)
@@ -136,63 +130,68 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
 def test_pages_whose_items_are_durable_are_committed_with_the_next_pages(
     nodes: Cluster, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
+    monkeypatch.setattr("dedupcrawl.crawl.claims.COLLECT", 600)  # a commit waits so long for the next pages
     deferred: list[Any] = []
+    commits: list[Any] = []
+    commit = Deduplicator.commit
+
+    def noted(dedup: Deduplicator, claims: Any) -> None:
+        commits.append(claims)
+        commit(dedup, claims)
 
     async def work() -> None:
         with Deduplicator(nodes.url) as dedup:
-            claims = manager(dedup, nodes.url)
-            client: Any = claims._client
-            client.defer_claims = lambda left, state: deferred.extend((each.record.url, state) for each in left)
-            client.defer_records = lambda left: deferred.extend(each.url for each in left)
-            first = await claims.judge(Page.from_text(text(1), "http://a.example/"), ResponseState())
+            claims = manager(
+                dedup,
+                nodes.url,
+                takes_batches=True,
+                defer_claims=lambda left, state: deferred.extend((each.record.url, state) for each in left),
+                defer_records=lambda left: deferred.extend(each.url for each in left),
+            )
+            response = ResponseState()
+            first = await claims.judge(Page.from_text(text(1), "http://a.example/"), response)
+            response.output_ended.set()
             advance_all([first], PageState.OPEN, PageState.SCRAPED)
-            advance_all([first], PageState.SCRAPED, PageState.COMMITTED)
-            claims._changed.add([first], 600)
-            page = Page.from_text(text(2), "http://b.example/")
-            record = dedup.fingerprint(page)
-            assert isinstance(record, Record)
+            await claims.settle([first])
             store = dedup.store
             assert isinstance(store, ShardedStore)
-            if fails == "page":
-                monkeypatch.setattr(RecordJudge, "__call__", unjudged)
+            assert [each.state for each in store.records()] == [ClaimState.OPEN]
+            with monkeypatch.context() as patched:
+                patched.setattr(Deduplicator, "commit", noted)
+                if fails == "page":
+                    patched.setattr(RecordJudge, "__call__", unjudged)
+                if fails == "node":
+                    patched.setattr(store.protocol.wire, "ask", unreachable)
+                second = await judged(claims, Page.from_text(text(2), "http://b.example/"), together=True)
+            assert second.verdict.reason == {"": None, "page": "error", "node": "store"}[fails]
+            assert first.outcome.is_set
             if fails == "node":
-                store._wire.close()
-                monkeypatch.setattr(store._wire, "_patience", 0.0)
-                monkeypatch.setattr(store._wire, "_kind", refused)
-            batch = claims._claim_and_commit([(record, page.url, ResponseState())])
-            if fails == "node":
-                with pytest.raises(StoreError):
-                    await batch
                 assert deferred == [("http://a.example/", PageState.COMMITTED), "http://a.example/"]
             else:
-                if fails:
-                    with pytest.raises(ValueError, match="failed"):
-                        await batch
-                else:
-                    [second] = await batch
-                    assert [*claims._registry.open.values()] == [second]
+                assert deferred == []
                 states = {each.record.url: each.state for each in store.records()}
                 assert states["http://a.example/"] is ClaimState.COMMITTED
-                assert deferred == []
-            assert first.outcome.is_set
-            assert not claims._changed._entries
-            await asyncio.wait_for(claims._changed.drain(), 60)
-            if fails == "node":
-                store._session.end()
+                assert fails or states["http://b.example/"] is ClaimState.OPEN
+            assert len(commits) == bool(fails)  # it was in the call of the page; after an error, in another
+            await asyncio.wait_for(claims.close(), 60)  # nothing is being committed any more
 
     asyncio.run(asyncio.wait_for(work(), 600))
+
+
+async def judged(claims: ClaimManager, page: Page, *, together: bool) -> ItemClaim:
+    """Judge a page by itself, or as one of those that are claimed in one call of the store."""
+    if not together:
+        return await claims.judge(page, ResponseState())
+    [answer] = await claims.judge_many([(page, ResponseState())])
+    return answer if isinstance(answer, ItemClaim) else await answer
 
 
 def unjudged(judge: RecordJudge, candidates: Any) -> Any:
     raise ValueError("the judge failed")
 
 
-def refused(**options: Any) -> Any:
-    raise ConnectionError("refused")
-
-
-def manager(dedup: Deduplicator, url: str) -> ClaimManager:
-    """The claims of a crawl, without a crawl; the store is called at once."""
+def manager(dedup: Deduplicator, url: str, **parts: Any) -> ClaimManager:
+    """The claims of a crawl, without a crawl; the store is called at once. ``parts``: of the client."""
 
     async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
@@ -202,6 +201,15 @@ def manager(dedup: Deduplicator, url: str) -> ClaimManager:
         crawling=True, engine=None, spider=None, spidercls=SimpleNamespace(name="a"), stats=stats
     )
     client: Any = SimpleNamespace(
-        dedup=dedup, call=call, call_urgently=call, times=None, outage=None, is_remote=True, takes_batches=False
+        dedup=dedup,
+        call=call,
+        call_urgently=call,
+        wait_for=call,
+        close=partial(call, dedup.close),
+        count_unchecked=lambda: None,
+        times=None,
+        outage=None,
+        is_remote=True,
     )
+    vars(client).update(parts)
     return ClaimManager(crawler, client, Options(url, "news", Config()), CrawlStats(crawler))

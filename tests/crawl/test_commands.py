@@ -59,20 +59,20 @@ class Project:
 
     def start(self, *command: str) -> BaseProcess:
         """Start a command."""
-        process = processes().Process(target=run_command, args=(self.folder, self._log(command), command))
+        process = processes().Process(target=run_command, args=(self.folder, self.log(command), command))
         process.start()
         return process
 
     def said(self, *command: str) -> str:
         """Return what a command has written to the terminal."""
-        return self._log(command).read_text()
+        return self.log(command).read_text()
 
     def files(self) -> dict[Path, bytes]:
         """Return the content of all files, without Python's own."""
         paths = [path for path in self.folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
         return {path: path.read_bytes() for path in paths}
 
-    def _log(self, command: tuple[str, ...]) -> Path:
+    def log(self, command: tuple[str, ...]) -> Path:
         return self.output / f"{command[0]}.log"
 
 

@@ -54,7 +54,6 @@ def looking(*pipelines: object, ours: object) -> MediaRequestCounts:
 
 def made(kind: type[FilesPipeline], folder: str = "/nowhere", **settings: str) -> FilesPipeline:
     crawler = get_crawler(settings_dict=settings)
-    crawler._apply_settings()
     return kind.__new__(kind) if kind is Own else kind(folder, crawler=crawler)
 
 

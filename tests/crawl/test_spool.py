@@ -7,6 +7,7 @@ import multiprocessing
 import secrets
 import sqlite3
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.stores.base import KEY_BYTES, Record
+from tests.databases import noted_connections
 from tests.forking import processes
 
 if TYPE_CHECKING:
@@ -142,19 +144,16 @@ def test_a_new_file_that_another_process_has_removed_is_not_used(
     assert read(SpoolFolder(tmp_path)) == [record(1)]
 
 
-def test_an_empty_file_is_removed_before_it_is_unlocked(tmp_path: Path) -> None:
-    file = SpoolFile(tmp_path / "a.sqlite")
-    assert file.acquire(new=True)
-    database, there = file._database, list[bool]()
+def test_an_empty_file_is_removed_before_it_is_unlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, there = SpoolFile(tmp_path / "a.sqlite"), list[bool]()
 
-    class Watched:
-        execute = database.execute
-
+    class Watched(sqlite3.Connection):
         def close(self) -> None:
             there.append(file.path.exists())
-            database.close()
+            super().close()
 
-    file._database = Watched()  # type: ignore[assignment]
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Watched))
+    assert file.acquire(new=True)
     assert not file.release()
     assert there == [False]
     assert list(tmp_path.iterdir()) == []
@@ -229,14 +228,16 @@ def test_what_the_store_refuses_stays_for_another_process(tmp_path: Path) -> Non
     assert read(SpoolFolder(tmp_path)) == [record(1), record(4)]
 
 
-def test_what_was_filed_before_a_kill_is_not_replayed_again(tmp_path: Path) -> None:
+def test_what_was_filed_before_a_kill_is_not_replayed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = noted_connections(monkeypatch)
     first = SpoolFolder(tmp_path)
     first.append(map(record, range(5)))
     (file,) = first.files()
     batches = file.batches(2)
     file.remove(page.id for page in next(batches))
     next(batches)
-    file._database.close()  # as the end of the process does
+    for database in opened:
+        database.close()  # as the end of the process does
     assert read(SpoolFolder(tmp_path)) == [record(2), record(3), record(4)]
 
 

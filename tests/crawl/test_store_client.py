@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.store_client import StoreAwayError, StoreClient
 from dedupcrawl.errors import StoreError, StoreFullError
@@ -57,6 +60,34 @@ class Double:
         self.far.call("close")
 
 
+class Pile:
+    """Fake for a backlog: a delivery makes a commit, which records the beginning, and then the end is recorded."""
+
+    is_pending = False
+
+    def __init__(self, log: list[str]) -> None:
+        self.log = log
+        self.commits: Sequence[Callable[[], object]] = [self.begin]
+
+    def begin(self) -> None:
+        self.log.append("make up")
+
+    def claims(self, most: int) -> dict[int, tuple[Any, PageState]]:
+        return {n: (SimpleNamespace(commit=commit), PageState.COMMITTED) for n, commit in enumerate(self.commits)}
+
+    def remove_claims(self, delivered: Collection[int]) -> None:
+        assert len(delivered) == len(self.commits)
+        self.commits = []
+
+    def spool_files(self) -> Generator[Any, None, None]:
+        self.log.append("made up")
+        self.commits = [self.begin]
+        yield from ()
+
+    def close(self) -> None:
+        """It has no files."""
+
+
 class Far:
     """A store that can be away, and a client of it."""
 
@@ -71,7 +102,9 @@ class Far:
         self.client = StoreClient(crawler, replace(options, store_patience=patience or 0.0), stats)
         dedup: Any = Double(self, threads=threads)
         self.client.connect(dedup)
-        self.client._deliver_all = self.deliver  # type: ignore[method-assign]
+        self.backlog = Pile(self.log)
+        backlog: Any = self.backlog
+        self.client.backlog = backlog
 
     def call(self, name: str) -> str:
         self.log.append(name)
@@ -84,12 +117,6 @@ class Far:
         if self.is_full:
             raise StoreFullError(f"{name}: full")
         return name
-
-    async def deliver(self) -> None:
-        self.log.append("make up")
-        await self.client._recover()
-        await asyncio.sleep(0.05)
-        self.log.append("made up")
 
     async def fail_to_file(self, name: str) -> None:
         with pytest.raises(StoreError):
@@ -151,11 +178,16 @@ def test_who_asks_while_debts_are_paid_waits() -> None:
 
 def test_what_the_store_refuses_is_distinguished_from_its_absence() -> None:
     async def work(far: Far) -> None:
-        assert await far.client._attempt(far.call, "good") == "good"
-        assert await far.client._attempt(far.call, "bad") is None
+        far.backlog.commits = [partial(far.call, name) for name in ("good", "bad")]
+        await far.client.deliver_backlog()
+        assert far.log == ["good", "bad", "probe", "made up"]
+        assert (far.client.outage, far.told.notes) == (None, ["failed"])
+        far.backlog.commits = kept = [partial(far.call, "good")]
         far.is_away = True
-        with pytest.raises(StoreError, match="probe: refused"):
-            await far.client._attempt(far.call, "good")
+        await far.client.deliver_backlog()
+        assert far.client.outage is not None
+        assert str(far.client.outage.error) == "probe: refused"
+        assert far.backlog.commits is kept
 
     asyncio.run(work(Far()))
 
@@ -177,7 +209,8 @@ def test_a_store_that_is_full_is_away_until_there_is_room(threads: bool) -> None
 
     far = Far(threads=threads)
     asyncio.run(work(far))
-    assert far.log[-5:] == ["probe", "make up", "trial", "made up", "c"]
+    assert far.log[far.log.index("make up") - 1 :][:3] == ["probe", "make up", "trial"]
+    assert far.log[-4:] == ["probe", "trial", "made up", "c"]  # what had been made up is not made up again
     assert far.told.notes == ["left", "failed quietly", "back, 0 missed"]
 
 
@@ -239,11 +272,11 @@ def test_the_last_try_makes_up_before_the_end() -> None:
 
 
 def test_a_fault_of_ours_does_not_keep_the_store_open() -> None:
-    async def fail() -> None:
+    def fail() -> None:
         raise ValueError("a bug")
 
     far = Far(threads=True)
-    far.client._deliver_all = fail  # type: ignore[method-assign]
+    far.backlog.commits = [fail]
     asyncio.run(far.client.close())
     assert far.log == ["close"]
     assert far.told.notes == ["the backlog of the store: a bug"]

@@ -53,7 +53,7 @@ def test_a_long_text_of_few_shingles_takes_little_room() -> None:
 def test_a_slot_goes_to_the_first_element_thrown_into_it(numbers: set[int]) -> None:
     """The paper's definition, element by element."""
     elements = mixed(numbers)
-    thrown = [module._round_hashes(elements, range(r, r + 1), 5).ravel().tolist() for r in range(ROUNDS)]
+    thrown = [module.round_hashes(elements, range(r, r + 1), 5).ravel().tolist() for r in range(ROUNDS)]
     sketch = fast_similarity_sketch(elements, 128, 5)
     for slot in range(128):
         fallen = [(round_, value) for round_, row in enumerate(thrown) for value in row if value >> 57 == slot]

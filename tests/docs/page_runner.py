@@ -51,7 +51,7 @@ class PageRunner:
         """Run a block, after all blocks above it that have not run yet."""
         for each in self.blocks:
             if each.line not in self.errors:
-                self.errors[each.line] = self._tried(each)
+                self.errors[each.line] = self.tried(each)
             if each == block:
                 break
         error = self.errors[block.line]
@@ -77,46 +77,46 @@ class PageRunner:
             text = text.replace(real, shown)
         return text
 
-    def _tried(self, block: Block) -> BaseException | None:
+    def tried(self, block: Block) -> BaseException | None:
         try:
-            self._do(block)
+            self.do(block)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # raised by run()
             return error
         return None
 
-    def _do(self, block: Block) -> None:
+    def do(self, block: Block) -> None:
         shown = block.directive("shown by") or block.directive("read by")
         if block.directive("names") == "commands":
             check_commands(block.text)
         elif shown:
             SHOWN_OUTPUT[shown](block, self)
         elif block.file:
-            self._write(block)
+            self.write(block)
         elif block.kind == "python":
-            self._run_python(block)
+            self.run_python(block)
         elif block.kind == "shell":
             for command in _commands(block.text):
                 status, found = self.type(command)
                 assert status == 0, f"{command} ended with {status}:\n{found}"
         elif block.kind == "console":
-            self._converse(block)
+            self.converse(block)
         else:
             raise AssertionError(f"{block.id}: a block of kind {block.kind!r} needs a directive for its test")
 
-    def _write(self, block: Block) -> None:
+    def write(self, block: Block) -> None:
         path = self.where / block.file
         path.parent.mkdir(parents=True, exist_ok=True)
         if block.kind == "python":
             compile(block.text, block.file, "exec")
             if is_settings(block.text):
-                with self._at_home():
+                with self.at_home():
                     validate(self.here(block.text), self.folder)
         before = path.read_text("utf-8") if path.name == "settings.py" and path.exists() else ""
         path.write_text(without_names(before, assigned_names(block.text)) + self.here(block.text), "utf-8")
 
-    def _run_python(self, block: Block) -> None:
+    def run_python(self, block: Block) -> None:
         code, context = self.here(block.text), block.directive("in")
-        with self._at_home():
+        with self.at_home():
             if context:
                 CONTEXTS[context](code)
             elif is_settings(code):
@@ -124,10 +124,10 @@ class PageRunner:
             else:
                 exec(compile(code, block.id, "exec"), self.names)
 
-    def _converse(self, block: Block) -> None:
+    def converse(self, block: Block) -> None:
         for command, printed in conversations(block.text):
             if block.directive("left running") is not None:
-                self._leave_running(command, printed)
+                self.leave_running(command, printed)
             else:
                 status, found = self.type(command)
                 assert not printed or shows(printed, found), f"{command} printed\n…{plain(found)[-3000:]}"
@@ -140,7 +140,7 @@ class PageRunner:
             return 0, ""
         note = self.folder / ".where"
         script = f"{self.here(command)}\nstatus=$?\npwd > {note}\nexit $status"
-        environment = self._environment(self.commands, self._own)
+        environment = self.environment(self.commands, self.own)
         done = subprocess.run(
             ["bash", "-c", script], cwd=self.where, env=environment, text=True, timeout=WAIT,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
@@ -148,12 +148,12 @@ class PageRunner:
         self.where = Path(note.read_text().strip())
         return done.returncode, self.there(done.stdout)
 
-    def _leave_running(self, command: str, printed: str) -> None:
+    def leave_running(self, command: str, printed: str) -> None:
         log = self.folder / f".{len(self.running)}.log"
         script = f"exec {self.here(INSTALLED.sub('', command))}"
         with log.open("w") as output:
             process = subprocess.Popen(
-                ["bash", "-c", script], cwd=self.where, env=self._environment(self._own), text=True,
+                ["bash", "-c", script], cwd=self.where, env=self.environment(self.own), text=True,
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         self.running.append(process)
@@ -165,7 +165,7 @@ class PageRunner:
         self.swaps = [*self.swaps, *_ports(printed, log.read_text())]
 
     @contextlib.contextmanager
-    def _at_home(self) -> Iterator[None]:
+    def at_home(self) -> Iterator[None]:
         """Work in the folder and import from it; unload its modules afterwards."""
         before, loaded = Path.cwd(), set(sys.modules)
         os.chdir(self.folder)
@@ -180,10 +180,10 @@ class PageRunner:
                     del sys.modules[name]
 
     @property
-    def _own(self) -> Path:
+    def own(self) -> Path:
         return Path(sys.executable).parent
 
-    def _environment(self, *commands: Path) -> dict[str, str]:
+    def environment(self, *commands: Path) -> dict[str, str]:
         inherited = {name: text for name, text in os.environ.items() if not name.startswith("SCRAPY_")}
         return inherited | {
             "PATH": os.pathsep.join([*map(str, commands), os.environ["PATH"]]),

@@ -28,22 +28,22 @@ class Gate:
 
     def __init__(self, patch: pytest.MonkeyPatch, agents: set[str], lets: Callable[[Gate, str, int], bool]) -> None:
         self.asked: Counter[str] = Counter()
-        self._agents = agents
-        self._lets = lets
-        self._news = threading.Condition()
+        self.agents = agents
+        self.lets = lets
+        self.news = threading.Condition()
         answer = sites._SiteHandler.do_GET
 
         def do_get(handler: sites._SiteHandler) -> None:
             agent = handler.headers["User-Agent"] or ""
-            if agent in self._agents and handler.path in _ARTICLES:
-                self._wait(agent)
+            if agent in self.agents and handler.path in _ARTICLES:
+                self.wait(agent)
             answer(handler)
 
         patch.setattr(sites._SiteHandler, "do_GET", do_get)
 
-    def _wait(self, agent: str) -> None:
-        with self._news:
+    def wait(self, agent: str) -> None:
+        with self.news:
             self.asked[agent] += 1
             number = self.asked[agent]
-            self._news.notify_all()
-            self._news.wait_for(lambda: self._lets(self, agent, number), WAIT)
+            self.news.notify_all()
+            self.news.wait_for(lambda: self.lets(self, agent, number), WAIT)

@@ -33,7 +33,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> tuple[Crawler, Any]:
     monkeypatch.syspath_prepend(EXAMPLE)
     patient = import_module("articles.idling").Patient
     crawler = get_crawler(type("PatientIdler", (patient, Idler), {}))
-    return crawler, crawler._create_spider()
+    return crawler, crawler.spidercls.from_crawler(crawler)
 
 
 def test_idle_seconds_count_from_the_last_answer(made: tuple[Crawler, Any]) -> None:

@@ -87,13 +87,13 @@ class Fleet:
     """
 
     def __init__(self, folder: Path, crawls: Crawls, workers: int) -> None:
-        self._crawls = crawls
+        self.crawls = crawls
         self.folder = folder
-        self.workers = [self._begin(number, Life(number, 0)) for number in range(workers)]
+        self.workers = [self.begin(number, Life(number, 0)) for number in range(workers)]
 
-    def _begin(self, number: int, life: Life) -> Worker:
+    def begin(self, number: int, life: Life) -> Worker:
         folder = self.folder / str(number)
-        return Worker(number, folder, self._crawls.start(folder, number, life.number), life)
+        return Worker(number, folder, self.crawls.start(folder, number, life.number), life)
 
     def kill(self, worker: Worker) -> None:
         """Kill the process of a worker (SIGKILL)."""
@@ -106,7 +106,7 @@ class Fleet:
     def restart(self, worker: Worker) -> None:
         """Restart a killed worker."""
         worker.life = Life(worker.number, worker.life.number + 1)
-        worker.process = self._crawls.start(worker.folder, worker.number, worker.life.number)
+        worker.process = self.crawls.start(worker.folder, worker.number, worker.life.number)
 
     @property
     def works(self) -> bool:

@@ -33,9 +33,9 @@ class Observer:
     """Takes snapshots of one namespace."""
 
     def __init__(self, server: Server, namespace: str) -> None:
-        self._server = server
-        self._names = KeyNames(namespace)
-        self._seen: dict[bytes, tuple[float, float]] = {}
+        self.server = server
+        self.names = KeyNames(namespace)
+        self.seen: dict[bytes, tuple[float, float]] = {}
         self.claims: Mapping[bytes, Held] = {}  #: in the last snapshot
         self.committed = 0  #: records without a claim in the last snapshot
         self.leases: dict[str, float] = {}  #: the latest end of a lease seen so far, by token
@@ -44,8 +44,8 @@ class Observer:
     def look(self) -> bool:
         """Take a snapshot; return False if the server is unreachable."""
         try:
-            with self._server.client() as client:
-                records, claims, owners = _ask(client, self._names)
+            with self.server.client() as client:
+                records, claims, owners = _ask(client, self.names)
         except RedisError:
             return False
         leases = {token.hex(): _moment(value[:6]) for token, value in owners.items()}
@@ -54,19 +54,19 @@ class Observer:
         self.most = max(self.most, len(claims))
         for held in self.claims.values():
             self.leases[held.token] = max(held.till, self.leases.get(held.token, 0.0))
-        self._follow()
+        self.follow()
         return True
 
-    def _follow(self) -> None:
+    def follow(self) -> None:
         now = time.time()
         for id, held in self.claims.items():
             if held.till > now:
-                self._seen[id] = (self._seen.get(id, (now, now))[0], now)
+                self.seen[id] = (self.seen.get(id, (now, now))[0], now)
 
     @property
     def longest(self) -> float:
         """The longest time that a claim was open, in seconds."""
-        return max((last - first for first, last in self._seen.values()), default=0.0)
+        return max((last - first for first, last in self.seen.values()), default=0.0)
 
 
 def _ask(client: Redis, names: KeyNames) -> tuple[int, dict[bytes, bytes], dict[bytes, bytes]]:

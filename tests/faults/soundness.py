@@ -111,8 +111,7 @@ def _meet(new: Record, old: Record) -> bool:
 
 
 def _is_dropped(dedup: Deduplicator, new: Record, old: Record) -> bool:
-    found = dedup._matcher.findings(new, [Candidate(1, old, ClaimState.COMMITTED, mine=False)], versions=True)
-    return not dedup._policy.verdict(new.url, new, found).keep
+    return not dedup.verdict_among([Candidate(1, old, ClaimState.COMMITTED, mine=False)], new, new.url).keep
 
 
 def _jaccard(a: Told, b: Told) -> float:

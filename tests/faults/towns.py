@@ -35,9 +35,9 @@ class Dialect:
 
     def tell(self, text: str) -> str:
         """Exchange the words of a text; capitals stay in their places."""
-        return _WORD.sub(self._word, text.translate(self.characters))
+        return _WORD.sub(self.word, text.translate(self.characters))
 
-    def _word(self, match: re.Match[str]) -> str:
+    def word(self, match: re.Match[str]) -> str:
         old = match.group()
         new = self.words[old.lower()]
         return "".join(b.upper() if a.isupper() else b for a, b in zip(old, new, strict=True))

@@ -82,15 +82,15 @@ class Trial:
         self.plan = plan
         self.web = web
         self.struck = 0  #: claims that were open when their workers were killed
-        self._deadline = time.monotonic() + plan.guard
-        self._last = 0.0
-        self._server = Server(next(iter(binaries().values())), PERSISTENT).start()
+        self.deadline = time.monotonic() + plan.guard
+        self.last = 0.0
+        self.server = Server(next(iter(binaries().values())), PERSISTENT).start()
         try:
-            settings = {**plan.settings, "DEDUP_STORE": self._server.url}
-            self._observer = Observer(self._server, NAMESPACE)
-            self._fleet = Fleet(folder, Crawls(web.fronts, settings, plan.feeds), plan.workers)
+            settings = {**plan.settings, "DEDUP_STORE": self.server.url}
+            self.observer = Observer(self.server, NAMESPACE)
+            self.fleet = Fleet(folder, Crawls(web.fronts, settings, plan.feeds), plan.workers)
         except BaseException:
-            self._server.remove()
+            self.server.remove()
             raise
 
     def run(self) -> Result:
@@ -98,82 +98,82 @@ class Trial:
         began = time.monotonic()
         try:
             for number in range(self.plan.kills):
-                self._await_progress((number + 1) / (self.plan.kills + 2))
-                self._strike(away=number == self.plan.kills // 2)
-            while self._fleet.works:
-                self._glance(5 * GLANCE)
-            self._fleet.check()
-            self._fleet.dismiss()
-            evidence = self._gather()
+                self.await_progress((number + 1) / (self.plan.kills + 2))
+                self.strike(away=number == self.plan.kills // 2)
+            while self.fleet.works:
+                self.glance(5 * GLANCE)
+            self.fleet.check()
+            self.fleet.dismiss()
+            evidence = self.gather()
         finally:
-            self._fleet.end()
-            self._server.remove()
+            self.fleet.end()
+            self.server.remove()
         seconds = f"{time.monotonic() - began:.1f}"
         counts = summary(
             evidence,
             **{
                 "claims open at the kills": self.struck,
-                "most claims at once": self._observer.most,
-                "longest that a claim was open, seconds": f"{self._observer.longest:.1f}",
+                "most claims at once": self.observer.most,
+                "longest that a claim was open, seconds": f"{self.observer.longest:.1f}",
                 "seconds": seconds,
             },
         )
-        return Result(evidence, counts, self._fleet.logs())
+        return Result(evidence, counts, self.fleet.logs())
 
     # -- failures ------------------------------------------------------------------------------
 
-    def _await_progress(self, share: float) -> None:
+    def await_progress(self, share: float) -> None:
         wanted = share * len(self.web.distinct)
-        self._until(lambda: self._observer.committed >= wanted and time.monotonic() >= self._last + self.plan.pause)
+        self.until(lambda: self.observer.committed >= wanted and time.monotonic() >= self.last + self.plan.pause)
 
-    def _strike(self, *, away: bool) -> None:
+    def strike(self, *, away: bool) -> None:
         """Kill a worker and start it again; ``away``: during an outage of the server."""
         if away and not self.plan.waits:
-            self._until(lambda: all(map(_tokens, self._fleet.workers)))
-        self._until(lambda: any(map(self._claims_of, self._fleet.workers)))
-        victim = max(self._fleet.workers, key=lambda each: (bool(self._claims_of(each)), -each.life.number))
-        self.struck += self._claims_of(victim)
+            self.until(lambda: all(map(_tokens, self.fleet.workers)))
+        self.until(lambda: any(map(self.claims_of, self.fleet.workers)))
+        victim = max(self.fleet.workers, key=lambda each: (bool(self.claims_of(each)), -each.life.number))
+        self.struck += self.claims_of(victim)
         if away:
-            self._interrupt(victim)
+            self.interrupt(victim)
         else:
-            self._fleet.kill(victim)
-            self._fleet.restart(victim)
-        self._last = time.monotonic()
+            self.fleet.kill(victim)
+            self.fleet.restart(victim)
+        self.last = time.monotonic()
 
-    def _interrupt(self, victim: Worker) -> None:
+    def interrupt(self, victim: Worker) -> None:
         """Stop the server and start it again; kill a worker in between."""
-        (self._server.kill if self.plan.crash else self._server.stop)()
+        (self.server.kill if self.plan.crash else self.server.stop)()
         time.sleep(self.plan.outage)
-        self._fleet.kill(victim)
+        self.fleet.kill(victim)
         if self.plan.waits:
-            self._fleet.restart(victim)
-        self._server.start()
+            self.fleet.restart(victim)
+        self.server.start()
         if not self.plan.waits:
-            self._fleet.restart(victim)
+            self.fleet.restart(victim)
 
-    def _claims_of(self, worker: Worker) -> int:
+    def claims_of(self, worker: Worker) -> int:
         if not worker.process.is_alive():
             return 0
         tokens = _tokens(worker)
-        return sum(held.token in tokens for held in self._observer.claims.values())
+        return sum(held.token in tokens for held in self.observer.claims.values())
 
-    def _until(self, condition: Callable[[], bool]) -> None:
-        self._glance(GLANCE)
+    def until(self, condition: Callable[[], bool]) -> None:
+        self.glance(GLANCE)
         while not condition():
-            assert self._fleet.works, f"the crawls were over too soon; {self.struck} claims were struck"
-            self._glance(GLANCE)
+            assert self.fleet.works, f"the crawls were over too soon; {self.struck} claims were struck"
+            self.glance(GLANCE)
 
-    def _glance(self, pause: float) -> None:
+    def glance(self, pause: float) -> None:
         time.sleep(pause)
-        self._observer.look()
-        self._fleet.check()
-        assert time.monotonic() < self._deadline, f"the crawls do not end:\n{self._fleet.logs()[-5000:]}"
+        self.observer.look()
+        self.fleet.check()
+        assert time.monotonic() < self.deadline, f"the crawls do not end:\n{self.fleet.logs()[-5000:]}"
 
     # -- evidence ------------------------------------------------------------------------------
 
-    def _gather(self) -> Evidence:
-        assert self._observer.look()
-        stories, entries = self.web.stories, list(self._fleet.entries())
+    def gather(self) -> Evidence:
+        assert self.observer.look()
+        stories, entries = self.web.stories, list(self.fleet.entries())
         stored = [
             Stored(stories[entry["url"]], entry["url"], life, entry["at"], entry["reason"])
             for life, entry in entries
@@ -182,32 +182,32 @@ class Trial:
         return Evidence(
             stories=self.web.distinct,
             stored=stored,
-            lives=self._fleet.lives,
+            lives=self.fleet.lives,
             reasons={life: entry["reason"] for life, entry in entries if entry["event"] == "closed"},
             idle={life: entry["claims"] for life, entry in entries if entry["event"] == "idle"},
-            records=self._records(),
+            records=self.records(),
             replayed=Counter(stories[entry["url"]] for _, entry in entries if entry["event"] == "replayed"),
             owners={entry["token"]: life for life, entry in entries if entry["event"] == "opened"},
-            leases=self._observer.leases,
+            leases=self.observer.leases,
             lease=self.plan.lease,
-            overdue=self._overdue(),
-            on_disk=stories_in_feeds(self._fleet.folder, stories) if self.plan.feeds else None,
+            overdue=self.overdue(),
+            on_disk=stories_in_feeds(self.fleet.folder, stories) if self.plan.feeds else None,
             feeds=bool(self.plan.feeds),
         )
 
-    def _records(self) -> Mapping[str, int]:
-        with Deduplicator(self._server.url, NAMESPACE) as beside:
+    def records(self) -> Mapping[str, int]:
+        with Deduplicator(self.server.url, NAMESPACE) as beside:
             return Counter(
                 self.web.stories[each.record.url]
                 for each in beside.store.records()
                 if each.state is ClaimState.COMMITTED
             )
 
-    def _overdue(self) -> int:
+    def overdue(self) -> int:
         """Count the claims that remain after all leases have ended."""
-        ends = [held.till for held in self._observer.claims.values()]
+        ends = [held.till for held in self.observer.claims.values()]
         time.sleep(min(max(0.0, max(ends, default=0.0) - time.time() + 0.1), self.plan.lease + 1))
-        with Deduplicator(self._server.url, NAMESPACE) as beside:
+        with Deduplicator(self.server.url, NAMESPACE) as beside:
             beside.prune(0.0)
             info = beside.info()
             return info.open + info.scraped

@@ -57,19 +57,19 @@ class Ledger:
     """Appends to the ledger of this process."""
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def write(self, **what: object) -> None:
         """Write an event; ``at`` is ``time.monotonic``, which all processes of the machine share."""
         line = json.dumps({**what, "at": time.monotonic()}, ensure_ascii=False) + "\n"
-        os.write(self._file, line.encode())
+        os.write(self.file, line.encode())
 
 
 class Slow:
     """Delays every item, like a database; SLOW is in seconds."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+        self.seconds = seconds
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -78,7 +78,7 @@ class Slow:
 
     async def process_item(self, item: Any) -> Any:
         """Wait."""
-        await soon(self._seconds)
+        await soon(self.seconds)
         return item
 
 
@@ -90,7 +90,7 @@ class Keep:
     """Stores an item: writes it to the ledger, with the reason if its page is unchecked."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+        self.ledger = ledger
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -102,7 +102,7 @@ class Keep:
         stored = ItemAdapter(item)
         processed = _PROCESSED_ITEM.get()
         reason = (processed.claim.verdict.reason if processed is not None else None) or ""
-        self._ledger.write(event="stored", url=stored["url"], reason=reason, entered=LastCheck.at)
+        self.ledger.write(event="stored", url=stored["url"], reason=reason, entered=LastCheck.at)
         return item
 
 
@@ -132,8 +132,8 @@ class EventRecorder:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._ledger = Ledger(crawler.settings["LEDGER"])
-        self._store: Any = None
+        self.ledger = Ledger(crawler.settings["LEDGER"])
+        self.store: Any = None
         crawler.signals.connect(self.begun, signals.spider_opened)
         crawler.signals.connect(self.idle, signals.spider_idle)
         crawler.signals.connect(self.closed, signals.spider_closed)
@@ -155,17 +155,17 @@ class EventRecorder:
 
     def open(self, url: str, **how: Any) -> Store:
         """Open the store."""
-        self._store = store = open_store(url, **how)
+        self.store = store = open_store(url, **how)
         local: Any = store
         token: bytes = local._session.token if store.remote else local._token
-        self._ledger.write(event="opened", token=token.hex())
+        self.ledger.write(event="opened", token=token.hex())
         return store
 
     def watching(self, remember: Callable[[Deduplicator, Record], bool]) -> Callable[..., bool]:
         """Return a method that records each page before it is filed."""
 
         def watched(dedup: Deduplicator, record: Record) -> bool:
-            self._ledger.write(event="replayed", url=record.url)
+            self.ledger.write(event="replayed", url=record.url)
             return remember(dedup, record)
 
         return watched
@@ -179,22 +179,22 @@ class EventRecorder:
             commit(dedup, given)
             for claim in held:
                 if claim.record is not None:
-                    self._ledger.write(event="committed", url=claim.record.url)
+                    self.ledger.write(event="committed", url=claim.record.url)
 
         return recorded
 
     def begun(self) -> None:
         """The process handles signals from now on."""
-        self._ledger.write(event="begun")
+        self.ledger.write(event="begun")
 
     def idle(self) -> None:
         """All items have passed all pipelines."""
-        if self._store is not None:
-            self._ledger.write(event="idle", claims=len(self._store._own))
+        if self.store is not None:
+            self.ledger.write(event="idle", claims=len(self.store._own))
 
     def closed(self, reason: str) -> None:
         """The crawl is over."""
-        self._ledger.write(event="closed", reason=reason)
+        self.ledger.write(event="closed", reason=reason)
 
 
 def main(folder: str, log: str, fronts: list[str], settings: dict[str, Any]) -> None:

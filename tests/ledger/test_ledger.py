@@ -14,6 +14,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger import ledger_appender
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.ledger.ledger_schema import Comparison, LedgerLimits, Outcome
+from tests.databases import noted_connections
 from tests.tools.report.entries import ABOUT, NOON, copy, near, unchecked, unique
 
 if TYPE_CHECKING:
@@ -473,12 +474,16 @@ def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
             Ledger.create(path, ABOUT)
 
 
-def test_pages_that_cannot_be_written_are_lost_and_counted_and_no_count_is(path: Path) -> None:
+def test_pages_that_cannot_be_written_are_lost_and_counted_and_no_count_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = noted_connections(monkeypatch)
     writer = Ledger.create(path, ABOUT)
+    database = opened[-1]
     kept = writer.add(unique("https://a.example/0", "c0"), Outcome.OPEN)
     writer.flush()
-    limit = writer._connection.execute("PRAGMA page_count").fetchone()[0]
-    writer._connection.execute(f"PRAGMA max_page_count = {limit}")  # the disk is full
+    limit = database.execute("PRAGMA page_count").fetchone()[0]
+    database.execute(f"PRAGMA max_page_count = {limit}")  # the disk is full
     writer.set_outcome(kept, Outcome.KEPT)
     for i in range(1, 101):
         writer.add(unique(f"https://a.example/{i}", f"c{i}", os.urandom(2000).hex()), Outcome.OPEN)
@@ -486,7 +491,7 @@ def test_pages_that_cannot_be_written_are_lost_and_counted_and_no_count_is(path:
     with pytest.raises(DedupError, match="full"):
         writer.flush()
     writer.add_problem("full", "The disk was full.")
-    writer._connection.execute("PRAGMA max_page_count = 100000")
+    database.execute("PRAGMA max_page_count = 100000")
     writer.add(unique("https://a.example/101", "c101"))
     writer.close()
     with Ledger.open(path) as ledger:

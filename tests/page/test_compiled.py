@@ -660,7 +660,7 @@ def test_choices_that_do_not_fit_are_refused() -> None:
 def test_features_that_do_not_fit_are_refused() -> None:
     tree, reasons, _ = classify(parse(f"<div><p>{PARAGRAPH}</p></div><div><p>{CHINESE}</p></div>"), OPTIONS)
     assert compiled.features is not None
-    fill = block_features._feature_rows().fill
+    fill = block_features.feature_rows().fill
     signs = [(0, 0, 0)] * len(tree.parents)
     count = len(tree.blocks)
     arrays = np.zeros((3, count)), np.zeros((3, count), np.int64), np.zeros((FEATURES, count), np.float32)

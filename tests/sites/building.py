@@ -31,52 +31,52 @@ def pages_of(plan: Blueprint, writer: Writer, harder: frozenset[Harder] = frozen
 
 class _Press:
     def __init__(self, plan: Blueprint, writer: Writer, harder: frozenset[Harder]) -> None:
-        self._plan, self._writer, self._harder = plan, writer, harder
-        self._zh = plan.frame.language.startswith("zh")
+        self.plan, self.writer, self.harder = plan, writer, harder
+        self.zh = plan.frame.language.startswith("zh")
 
     def page(self, draft: Draft) -> SitePage:
-        url = self._url(draft)
-        html = self._set(draft, url, draft.layout or self._plan.layout, self._title(draft))
+        url = self.url(draft)
+        html = self.typeset(draft, url, draft.layout or self.plan.layout, self.title(draft))
         return SitePage(url, html, draft.content or draft.path)
 
     def copy(self, draft: Draft, how: Copy) -> SitePage:
-        url = url_of(self._url(draft), how, self._writer)
-        layout, title = draft.layout or self._plan.layout, self._title(draft)
+        url = url_of(self.url(draft), how, self.writer)
+        layout, title = draft.layout or self.plan.layout, self.title(draft)
         if how in {Copy.PRINT, Copy.FOOTED}:
-            layout, title = layouts.printed, "打印" if self._zh else self._writer.of("Print", "Print view")
+            layout, title = layouts.printed, "打印" if self.zh else self.writer.of("Print", "Print view")
         elif how in {Copy.AMP, Copy.READ_MORE}:
             layout = layouts.amp
         elif how in {Copy.MOBILE, Copy.APP}:
             layout = layouts.newspaper if layout is layouts.bootstrap else layouts.bootstrap
         elif how is Copy.SECTION:
-            section = self._plan.frame.menu[-1]
+            section = self.plan.frame.menu[-1]
             title, draft = (
-                f"{draft.title or draft.name} | {section} | {self._plan.frame.name}",
+                f"{draft.title or draft.name} | {section} | {self.plan.frame.name}",
                 replace(draft, trail=(section,)),
             )
-        changed = with_line(draft, how, self._writer, self._plan.frame, self._url(draft))
-        html = self._set(changed, url, layout, title)
+        changed = with_line(draft, how, self.writer, self.plan.frame, self.url(draft))
+        html = self.typeset(changed, url, layout, title)
         if how is Copy.SESSION:
             html = _local_link.sub(rf"\g<0>?{url.partition('?')[2]}", html)
         return SitePage(url, html, draft.content or draft.path, str(how))
 
-    def _url(self, draft: Draft) -> str:
-        return f"https://{draft.host or self._plan.host}{draft.path}"
+    def url(self, draft: Draft) -> str:
+        return f"https://{draft.host or self.plan.host}{draft.path}"
 
-    def _title(self, draft: Draft) -> str:
-        if Harder.EQUAL_TITLE in self._harder:
-            return self._plan.frame.name
-        return f"{draft.title or draft.name}{self._writer.of(' - ', ' | ')}{self._plan.frame.name}"
+    def title(self, draft: Draft) -> str:
+        if Harder.EQUAL_TITLE in self.harder:
+            return self.plan.frame.name
+        return f"{draft.title or draft.name}{self.writer.of(' - ', ' | ')}{self.plan.frame.name}"
 
-    def _set(self, draft: Draft, url: str, layout: Layout, title: str) -> str:
-        if Harder.BESIDE in self._harder:
+    def typeset(self, draft: Draft, url: str, layout: Layout, title: str) -> str:
+        if Harder.BESIDE in self.harder:
             facts = "".join(_facts.findall(draft.body))
             draft = replace(draft, body=_facts.sub("", draft.body), beside=facts + draft.beside)
-        others = [(other.name, other.path) for other in self._plan.drafts if other.name != draft.name]
-        related = tuple(self._writer.sample(others, min(RELATED, len(others))))
-        return layout(View(draft, self._plan.frame, url, related, title, self._h1(draft)))
+        others = [(other.name, other.path) for other in self.plan.drafts if other.name != draft.name]
+        related = tuple(self.writer.sample(others, min(RELATED, len(others))))
+        return layout(View(draft, self.plan.frame, url, related, title, self.h1(draft)))
 
-    def _h1(self, draft: Draft) -> str:
-        if self._plan.one_h1 or Harder.EQUAL_H1 in self._harder:
-            return f"<h1>{self._plan.frame.name}</h1>"
-        return "" if Harder.NO_H1 in self._harder else f"<h1>{draft.heading or draft.name}</h1>"
+    def h1(self, draft: Draft) -> str:
+        if self.plan.one_h1 or Harder.EQUAL_H1 in self.harder:
+            return f"<h1>{self.plan.frame.name}</h1>"
+        return "" if Harder.NO_H1 in self.harder else f"<h1>{draft.heading or draft.name}</h1>"

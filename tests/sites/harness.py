@@ -35,9 +35,9 @@ class Outcome:
     def lost(self) -> list[Verdict]:
         """Verdicts that drop a page as a copy of another content, or of a content of which no page was kept."""
         contents = {page.url: page.content for page in self.pages}
-        there = {page.content for page, verdict in self._both() if verdict.keep}
+        there = {page.content for page, verdict in self.both() if verdict.keep}
         gone: dict[str, Verdict] = {}
-        for page, verdict in self._both():
+        for page, verdict in self.both():
             if page.content not in there:
                 gone.setdefault(page.content, verdict)
             elif not verdict.keep and contents.get(verdict.of or "") not in {page.content, None}:
@@ -54,14 +54,14 @@ class Outcome:
         """Verdicts that keep a page although one of its content was kept before."""
         seen: set[str] = set()
         again = []
-        for page, verdict in self._both():
+        for page, verdict in self.both():
             if verdict.keep and page.content in seen:
                 again.append(verdict)
             if verdict.keep:
                 seen.add(page.content)
         return again
 
-    def _both(self) -> Iterable[tuple[SitePage, Verdict]]:
+    def both(self) -> Iterable[tuple[SitePage, Verdict]]:
         return zip(self.pages, self.verdicts, strict=True)
 
 

@@ -79,13 +79,13 @@ class _Shell:
     """A template that shows a notice in place of the text."""
 
     def __init__(self, advice: str) -> None:
-        self._advice = advice
+        self.advice = advice
 
     def __call__(self, view: View) -> str:
         return (
             f'<!doctype html><html lang="en"><head><meta '
             f'charset="utf-8"><title>{view.title}</title>{view.draft.head}</head><body>'
-            f'<div id="root"><div class="fallback">{self._advice}</div></div><script '
+            f'<div id="root"><div class="fallback">{self.advice}</div></div><script '
             f'src="/static/js/main.{view.frame.name.lower()[:4]}.js"></script></body></html>'
         )
 

@@ -25,20 +25,20 @@ class Tongue:
     """Writes in one language. Args: the words, and the writer whose seed decides."""
 
     def __init__(self, words: Words, writer: Writer) -> None:
-        self._words, self._writer = words, writer
+        self.words, self.writer = words, writer
         self.places = writer.half(words.place.split("|"))
         self.names = writer.half(words.name.split("|"))
         self.things = writer.half(words.thing.split("|"))
 
     def sentence(self) -> str:
-        pick = self._writer.choice
-        return pick(self._writer.half(self._words.prose)).format(
-            place=pick(self.places), name=pick(self.names), thing=pick(self.things), n=self._writer.number(3, 97)
+        pick = self.writer.choice
+        return pick(self.writer.half(self.words.prose)).format(
+            place=pick(self.places), name=pick(self.names), thing=pick(self.things), n=self.writer.number(3, 97)
         )
 
     def story(self, paragraphs: int, sentences: int = 5) -> str:
         """Return paragraphs as HTML."""
-        joint = self._words.joint
+        joint = self.words.joint
         return "".join(f"<p>{joint.join(self.sentence() for _ in range(sentences))}</p>\n" for _ in range(paragraphs))
 
 

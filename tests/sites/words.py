@@ -92,8 +92,8 @@ class Writer:
         self.kind, self.seed = kind, seed
         self.chance = random.Random(f"{kind}/{seed}")
         self.odd = seed % 2
-        self._en = {key: self.half([word.replace("+", " ") for word in words.split()]) for key, words in _EN.items()}
-        self._zh = {key: self.half(words.split()) for key, words in _ZH.items()}
+        self.en = {key: self.half([word.replace("+", " ") for word in words.split()]) for key, words in _EN.items()}
+        self.chinese = {key: self.half(words.split()) for key, words in _ZH.items()}
 
     def half(self, pool: Sequence[T]) -> Sequence[T]:
         """Return the half of a pool that belongs to the seed."""
@@ -114,15 +114,15 @@ class Writer:
 
     def word(self, key: str) -> str:
         """Return an English word: place, first, last, noun, thing, adj, verb, person, time."""
-        return self.choice(self._en[key])
+        return self.choice(self.en[key])
 
     def all(self, key: str) -> Sequence[str]:
         """Return all English words of a pool."""
-        return self._en[key]
+        return self.en[key]
 
     def zh(self, key: str) -> str:
         """Return a Chinese word: place, name, noun, thing, adj, verb, person, time."""
-        return self.choice(self._zh[key])
+        return self.choice(self.chinese[key])
 
     def person(self) -> str:
         return f"{self.word('first')} {self.word('last')}"

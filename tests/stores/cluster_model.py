@@ -204,7 +204,7 @@ class Model:
         some = self.scenario
         budget = (some.kills, some.stops, some.refusals, some.late, some.repeats, some.failovers)
         shards = (Shard(),) * (max(map(max, self.keys)) + 1)
-        offers = tuple(self._file(Offer(), who, int(who in some.again)) for who in range(len(self.keys)))
+        offers = tuple(self.file(Offer(), who, int(who in some.again)) for who in range(len(self.keys)))
         return State(offers, shards, (None,) * len(shards), budget)
 
     def home(self, id: Id) -> int:
@@ -214,26 +214,26 @@ class Model:
         name, id, *rest = command
         return rest[0] if name in {"put", "read", "join", "leave"} else self.home(id)  # type: ignore[return-value,arg-type]
 
-    def _file(self, offer: Offer, who: int, attempt: int) -> Offer:
+    def file(self, offer: Offer, who: int, attempt: int) -> Offer:
         assert attempt < ATTEMPTS, "an offer needs too many ids"
         id = ATTEMPTS * who + attempt
         filing = ["file"] if self.rules.atomic_file else ["record", "stage"]
         again = attempt > 0  # else two pages could give way to each other for ever
         todo: list[Command] = [(name, id, offer.owner, again) for name in filing]
         todo += [(name, id, key) for key in self.keys[who][1:] for name in ("put", "read")]
-        return self._new(offer, "file", attempt)._replace(todo=frozenset(todo), has_changed=False, pends=again)
+        return self.new(offer, "file", attempt)._replace(todo=frozenset(todo), has_changed=False, pends=again)
 
-    def _withdraw(self, offer: Offer, who: int, step: str, result: str = "", of: int = -1) -> Offer:
+    def withdraw(self, offer: Offer, who: int, step: str, result: str = "", of: int = -1) -> Offer:
         id = ATTEMPTS * who + offer.attempt
         removal: list[Command] = [("drop", id)] if self.rules.atomic_withdraw else [("drop", id), ("unstage", id)]
         return _round(offer, step, [*removal, *(("leave", id, key) for key in self.keys[who])], result=result, of=of)
 
-    def _is_lower(self, other: Id, mine: Id) -> bool:
+    def is_lower(self, other: Id, mine: Id) -> bool:
         tickets = self.scenario.tickets
         one, two = ((id % ATTEMPTS, tickets[id // ATTEMPTS], id) for id in (other, mine))
         return one < two if self.rules.ids_decide else one[:2] < two[:2]
 
-    def _is_copy(self, who: int, other: Id) -> bool:
+    def is_copy(self, who: int, other: Id) -> bool:
         return (who, other // ATTEMPTS) in self.scenario.matches
 
     def advance(self, offer: Offer, who: int) -> Offer:  # noqa: C901  # a case for each step
@@ -242,50 +242,50 @@ class Model:
         heard: dict[Id, Any] = {command[1]: said for command, said in offer.heard}  # type: ignore[misc]
         match offer.step:
             case "file":
-                return self._filed(offer, who, id)
+                return self.filed(offer, who, id)
             case "refile" | "gone":
-                return self._file(offer, who, offer.attempt + 1)
+                return self.file(offer, who, offer.attempt + 1)
             case "fetch":
-                return self._fetched(offer, who, id, heard)
+                return self.fetched(offer, who, id, heard)
             case "wound":
                 living = {other for other, said in heard.items() if said in (OPEN, COMMITTED)}
                 offer = offer._replace(settled=offer.settled | (heard.keys() - living))
-                return self._contest(offer, who, id) if living else self._decide(offer, who, id)
+                return self.contest(offer, who, id) if living else self.decide(offer, who, id)
             case "join":
                 seen = offer.seen.union(*(said for _, said in offer.heard)) - {id}  # type: ignore[arg-type]
-                return self._contest(offer._replace(seen=seen, joined=frozenset(self.keys[who])), who, id)
+                return self.contest(offer._replace(seen=seen, joined=frozenset(self.keys[who])), who, id)
             case "claim":
                 settle = ("settle", id, *sorted(offer.gone))
-                return self._claimed(offer) if heard[id] else _round(offer, "settle", [settle])
+                return self.claimed(offer) if heard[id] else _round(offer, "settle", [settle])
             case "settle":
                 if heard[id] in (OPEN, COMMITTED):
-                    return self._claimed(offer)
+                    return self.claimed(offer)
                 if heard[id] == GONE:
-                    return self._withdraw(offer, who, "refile")
+                    return self.withdraw(offer, who, "refile")
                 return _round(offer, "blockers", [("fetch", each) for each in heard[id]])
             case "blockers":
-                return self._blocked(offer, who, id, heard)
+                return self.blocked(offer, who, id, heard)
             case "bury":
-                return self._contest(offer, who, id)
+                return self.contest(offer, who, id)
             case "leave":  # an open claim is waited for without a filing of one's own
                 return _round(offer, "away", [])
             case "look":
                 [(state, _)] = heard.values()
-                return _round(offer, "away", []) if state == OPEN else self._file(offer, who, offer.attempt + 1)
+                return _round(offer, "away", []) if state == OPEN else self.file(offer, who, offer.attempt + 1)
             case "confirm":
                 is_there = heard[id] == (OPEN, offer.owner)
-                return _round(offer, "sure", []) if is_there else self._withdraw(offer, who, "refile")
+                return _round(offer, "sure", []) if is_there else self.withdraw(offer, who, "refile")
         return _round(offer, "done", [])  # withdrawn or committed
 
-    def _claimed(self, offer: Offer) -> Offer:
+    def claimed(self, offer: Offer) -> Offer:
         is_changed = offer.has_changed and self.rules.confirm
-        return self._new(offer, "unsure" if is_changed else "sure", offer.attempt)
+        return self.new(offer, "unsure" if is_changed else "sure", offer.attempt)
 
-    def _new(self, offer: Offer, step: str, attempt: int) -> Offer:
+    def new(self, offer: Offer, step: str, attempt: int) -> Offer:
         alike = Offer(step, attempt, owner=offer.owner, adopting=offer.adopting, has_changed=offer.has_changed)
         return alike._replace(is_alive=offer.is_alive, has_lease=offer.has_lease)
 
-    def _filed(self, offer: Offer, who: int, id: Id) -> Offer:
+    def filed(self, offer: Offer, who: int, id: Id) -> Offer:
         standing, joined = None, {self.keys[who][0]}
         seen: set[Id] = set()
         for (name, _, *rest), said in offer.heard:
@@ -295,27 +295,27 @@ class Model:
                 joined.add(rest[0])  # type: ignore[arg-type]
             seen.update(said or () if name != "stage" else ())  # type: ignore[arg-type]
         if standing is None:
-            return self._withdraw(offer, who, "refile")
-        return self._contest(offer._replace(seen=frozenset(seen - {id}), joined=frozenset(joined)), who, id)
+            return self.withdraw(offer, who, "refile")
+        return self.contest(offer._replace(seen=frozenset(seen - {id}), joined=frozenset(joined)), who, id)
 
-    def _contest(self, offer: Offer, who: int, id: Id) -> Offer:
+    def contest(self, offer: Offer, who: int, id: Id) -> Offer:
         offer = offer._replace(waits=frozenset())
         if ask := offer.seen - offer.settled:
             return _round(offer, "fetch", [("fetch", other) for other in ask])
-        return self._decide(offer, who, id)
+        return self.decide(offer, who, id)
 
-    def _fetched(self, offer: Offer, who: int, id: Id, found: dict[Id, tuple[str, int]]) -> Offer:
+    def fetched(self, offer: Offer, who: int, id: Id, found: dict[Id, tuple[str, int]]) -> Offer:
         settled, wait, wound = set(offer.settled), set(), []
-        if not offer.pends and self._is_blocked(who, found):
+        if not offer.pends and self.is_blocked(who, found):
             # One command a shard, which leaves fewer states: other withdrawals have what comes between two.
             rest: list[Command] = [("leave", id, key) for key in self.keys[who][1:]]
             return _round(offer, "refile", [("remove", id), *rest])
-        if (end := self._first_claim(offer, who, found)) is not None:
+        if (end := self.first_claim(offer, who, found)) is not None:
             return end
         for other, (state, owner) in found.items():
-            if state == GONE or not self._is_copy(who, other):
+            if state == GONE or not self.is_copy(who, other):
                 settled.add(other)
-            elif self._is_lower(other, id):
+            elif self.is_lower(other, id):
                 wait.add((other, owner))
             elif self.rules.wounds:
                 wound.append(other)
@@ -324,40 +324,40 @@ class Model:
         offer = offer._replace(settled=frozenset(settled), waits=frozenset(wait))
         if wound:
             return _round(offer, "wound", [("wound", other, id) for other in wound])
-        return self._decide(offer, who, id)
+        return self.decide(offer, who, id)
 
-    def _is_blocked(self, who: int, found: dict[Id, tuple[str, int]]) -> bool:
+    def is_blocked(self, who: int, found: dict[Id, tuple[str, int]]) -> bool:
         """Whether there are claims of which this page is a copy, and no committed page."""
-        states = {state for other, (state, _) in found.items() if self._is_copy(who, other)}
+        states = {state for other, (state, _) in found.items() if self.is_copy(who, other)}
         return COMMITTED not in states and bool(states & {PENDING, OPEN})
 
-    def _first_claim(
+    def first_claim(
         self, offer: Offer, who: int, found: dict[Id, tuple[str, int]], *, verify: bool = True
     ) -> Offer | None:
         """Withdraw if a page of which this one is a copy is claimed or committed."""
-        verified = {other: said for other, said in found.items() if self._is_copy(who, other) or not verify}
+        verified = {other: said for other, said in found.items() if self.is_copy(who, other) or not verify}
         for other, (state, _) in verified.items():
             if state == COMMITTED:
-                return self._withdraw(offer, who, "withdraw", "dropped", other // ATTEMPTS)
+                return self.withdraw(offer, who, "withdraw", "dropped", other // ATTEMPTS)
         opened = frozenset((other, owner) for other, (state, owner) in verified.items() if state == OPEN)
-        return self._withdraw(offer._replace(waits=opened), who, "leave") if opened else None
+        return self.withdraw(offer._replace(waits=opened), who, "leave") if opened else None
 
-    def _decide(self, offer: Offer, who: int, id: Id) -> Offer:
+    def decide(self, offer: Offer, who: int, id: Id) -> Offer:
         if offer.waits:
             return _round(offer, "wait", [])
         if self.rules.rejoin and (rest := frozenset(self.keys[who]) - offer.joined):
             return _round(offer, "join", [("join", id, key) for key in rest])
-        return _round(offer, "claim", [("claim", id)]) if offer.pends else self._claimed(offer)
+        return _round(offer, "claim", [("claim", id)]) if offer.pends else self.claimed(offer)
 
-    def _blocked(self, offer: Offer, who: int, id: Id, found: dict[Id, tuple[str, int]]) -> Offer:
+    def blocked(self, offer: Offer, who: int, id: Id, found: dict[Id, tuple[str, int]]) -> Offer:
         """A wounded page gives way to blockers that are claimed, and waits for those that are pending."""
-        if (end := self._first_claim(offer, who, found, verify=self.rules.verify_blockers)) is not None:
+        if (end := self.first_claim(offer, who, found, verify=self.rules.verify_blockers)) is not None:
             return end
         pending = {
-            (other, owner) for other, (state, owner) in found.items() if state == PENDING and self._is_copy(who, other)
+            (other, owner) for other, (state, owner) in found.items() if state == PENDING and self.is_copy(who, other)
         }
         gone = offer.gone | (found.keys() - {other for other, _ in pending})
-        return self._decide(offer._replace(gone=gone, waits=frozenset(pending)), who, id)
+        return self.decide(offer._replace(gone=gone, waits=frozenset(pending)), who, id)
 
     # -- transitions -------------------------------------------------------------------------------
 
@@ -368,46 +368,46 @@ class Model:
         """
         for who, offer in enumerate(state.offers):
             for command in offer.todo | offer.adopting:
-                yield f"{who} {command}", who, self._executed(state, who, command)
+                yield f"{who} {command}", who, self.executed(state, who, command)
                 if state.budget[REPEATS] and command in offer.todo:
-                    repeated = self._executed(state, who, command, again=True)
+                    repeated = self.executed(state, who, command, again=True)
                     yield f"{who} {command}, reply lost", -1, _spent(repeated, REPEATS)
             if not offer.is_alive:
                 if offer.has_lease:
                     yield f"the lease of {who} ends", who, _with(state, who, offer._replace(has_lease=False))
                 continue
             if not offer.todo:
-                for what, after in self._steps(state, who, offer):
+                for what, after in self.steps(state, who, offer):
                     yield f"{who} {what}", who, after
             if offer.step != "done":
-                yield from self._faults(state, who, offer)
+                yield from self.faults(state, who, offer)
             if offer.step in {"wait", "away"} and state.forgot:  # after DEDUP_WAIT; others go on meanwhile
-                unchecked = self._withdraw(offer, who, "withdraw", "unchecked")
+                unchecked = self.withdraw(offer, who, "withdraw", "unchecked")
                 yield f"{who} is kept unchecked", len(state.offers) + who, _with(state, who, unchecked)
-        yield from self._failovers(state)
+        yield from self.failovers(state)
 
-    def _executed(self, state: State, who: int, command: Command, *, again: bool = False) -> State:
+    def executed(self, state: State, who: int, command: Command, *, again: bool = False) -> State:
         at, offer = self.shard_of(command), state.offers[who]
         before = state.shards[at]
         shard, reply = execute(self.rules, before, command)
         if not again:
             heard = offer.heard | {(command, reply)} if command in offer.todo else offer.heard
             offer = offer._replace(todo=offer.todo - {command}, adopting=offer.adopting - {command}, heard=heard)
-        if self._must_be_acknowledged(command, before != shard, reply) and state.replicas[at] is not None:
+        if self.must_be_acknowledged(command, before != shard, reply) and state.replicas[at] is not None:
             offer = offer._replace(wrote=offer.wrote | {at})
         if not offer.todo and offer.is_alive and not offer.wrote and not again and offer.step not in WAITING:
             offer = self.advance(offer, who)
         shards = (*state.shards[:at], shard, *state.shards[at + 1 :])
         return _with(state._replace(shards=shards), who, offer)
 
-    def _must_be_acknowledged(self, command: Command, has_written: bool, reply: object) -> bool:
+    def must_be_acknowledged(self, command: Command, has_written: bool, reply: object) -> bool:
         if not self.rules.strict:
             return False
         if reply in ((GONE, 0), GONE):
             return self.rules.strict_tombstones
         return has_written and (self.rules.strict_everywhere or command[0] in {"file", "claim", "settle", "commit"})
 
-    def _steps(self, state: State, who: int, offer: Offer) -> Iterator[tuple[str, State]]:
+    def steps(self, state: State, who: int, offer: Offer) -> Iterator[tuple[str, State]]:
         """What a living client may do when its round is over."""
         id = ATTEMPTS * who + offer.attempt
         if offer.wrote and offer.step != "done":
@@ -423,11 +423,11 @@ class Model:
                 if offer.has_lease and not offer.adopting:
                     yield "looks at its claim", _with(state, who, _round(offer, "confirm", [("look", id)]))
             case "wait" | "away":
-                yield from self._polls(state, who, offer, id)
+                yield from self.polls(state, who, offer, id)
             case _:
                 yield "goes on", _with(state, who, self.advance(offer, who))
 
-    def _polls(self, state: State, who: int, offer: Offer, id: Id) -> Iterator[tuple[str, State]]:
+    def polls(self, state: State, who: int, offer: Offer, id: Id) -> Iterator[tuple[str, State]]:
         """Bury what dead workers have left, else look again. A lease that ended is not renewed: this stays true."""
         is_away = offer.step == "away"
         for other, owner in offer.waits:
@@ -442,14 +442,14 @@ class Model:
         for other, _ in offer.waits if is_away else ():
             yield f"looks at {other}", _with(state, who, _round(offer, "look", [("look", other)]))
         if not is_away:
-            yield "asks again", _with(state, who, self._contest(offer, who, id))
+            yield "asks again", _with(state, who, self.contest(offer, who, id))
 
-    def _faults(self, state: State, who: int, offer: Offer) -> Iterator[tuple[str, int, State]]:
+    def faults(self, state: State, who: int, offer: Offer) -> Iterator[tuple[str, int, State]]:
         id = ATTEMPTS * who + offer.attempt
         if state.budget[KILLS]:
             yield f"{who} is killed", -1, _spent(_with(state, who, offer._replace(is_alive=False)), KILLS)
         if state.budget[REFUSALS] and offer.step == "sure":
-            refused = self._withdraw(offer, who, "withdraw", "refused")
+            refused = self.withdraw(offer, who, "withdraw", "refused")
             yield f"the item of {who} is refused", -1, _spent(_with(state, who, refused), REFUSALS)
         if state.budget[STOPS] and offer.has_lease and not offer.is_stored:
             yield f"the lease of {who} ends", -1, _spent(_with(state, who, offer._replace(has_lease=False)), STOPS)
@@ -463,7 +463,7 @@ class Model:
                 _with(state, who, new._replace(adopting=frozenset({("adopt", id, new.owner)}))),
             )
 
-    def _failovers(self, state: State) -> Iterator[tuple[str, int, State]]:
+    def failovers(self, state: State) -> Iterator[tuple[str, int, State]]:
         for at, replica in enumerate(state.replicas):
             if replica is None:
                 if state.budget[FAILOVERS]:
@@ -473,10 +473,10 @@ class Model:
             shards = (*state.shards[:at], replica, *state.shards[at + 1 :])
             replicas = (*state.replicas[:at], None, *state.replicas[at + 1 :])
             forgot = state.forgot or (replica != state.shards[at] and not self.rules.strict)
-            offers = tuple(self._resent(offer, at) for offer in state.offers)
+            offers = tuple(self.resent(offer, at) for offer in state.offers)
             yield f"failover of {at}", 2 * len(offers) + at, State(offers, shards, replicas, state.budget, forgot)
 
-    def _resent(self, offer: Offer, at: int) -> Offer:
+    def resent(self, offer: Offer, at: int) -> Offer:
         if at not in offer.wrote:
             return offer
         lost = {each for each in offer.heard if self.shard_of(each[0]) == at}

@@ -77,7 +77,7 @@ class Opener:
             options = OpenOptions(lease=lease, ttl=ttl, clock=clock, server_clock=clock)
             store: Store = kind(address, namespace, scheme_json(scheme), options)
             if isinstance(store, ShardedStore):
-                store._wire._patience = 2 * WAIT
+                store.protocol.wire.patience = 2 * WAIT
         else:
             store = open_store(self.url, namespace=namespace, scheme=scheme, lease=lease, ttl=ttl, clock=clock)
         self.opened.append(store)

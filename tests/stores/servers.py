@@ -81,7 +81,7 @@ class Server:
     password: str | None = None
     process: subprocess.Popen[bytes] | None = None
     #: Threads may stop and start it: an end that takes its time must not forget the process that follows.
-    _turn: threading.Lock = field(default_factory=threading.Lock)
+    turn: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def url(self) -> str:
@@ -100,16 +100,16 @@ class Server:
         secret = ["--requirepass", self.password] if self.password else []
         log = ["--unixsocket", str(self.socket), "--logfile", str(self.folder / "log")]
         command = [self.binary, *general, *log, *secret, *self.options]
-        with self._turn:
+        with self.turn:
             assert self.process is None, "it runs already"
             self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            self._wait()
+            self.wait()
         return self
 
     def client(self) -> Redis:
         return Redis(unix_socket_path=str(self.socket), password=self.password)
 
-    def _wait(self) -> None:
+    def wait(self) -> None:
         deadline = time.monotonic() + WAIT
         while True:
             try:
@@ -125,14 +125,14 @@ class Server:
 
     def stop(self) -> None:
         """Stop the process."""
-        with self._turn:
+        with self.turn:
             if self.process is not None:
                 self.process.terminate()
                 self.process.wait(WAIT)
                 self.process = None
 
     def kill(self) -> None:
-        with self._turn:
+        with self.turn:
             assert self.process is not None
             self.process.kill()
             self.process.wait(WAIT)
@@ -166,14 +166,14 @@ class Cluster:
                 if n < 3:
                     client.execute_command("CLUSTER ADDSLOTSRANGE", 16384 * n // 3, 16384 * (n + 1) // 3 - 1)
                 client.execute_command("CLUSTER MEET", "127.0.0.1", self.nodes[0].port)
-        self.wait(lambda: all(self._knows_all(node) for node in self.nodes))
+        self.wait(lambda: all(self.knows_all(node) for node in self.nodes))
         for n, node in enumerate(self.nodes[3:]):
             with self.nodes[n % 3].client() as main, node.client() as client:
                 client.execute_command("CLUSTER REPLICATE", main.execute_command("CLUSTER MYID"))
         self.wait(self.is_whole)
         return self
 
-    def _knows_all(self, node: Server) -> bool:
+    def knows_all(self, node: Server) -> bool:
         with node.client() as client:
             known = _text(client.execute_command("CLUSTER", "NODES"))
         return "handshake" not in known and len(known.splitlines()) == len(self.nodes)
@@ -248,7 +248,7 @@ class Cluster:
         with main.client() as client:
             client.execute_command("CLIENT", "PAUSE", MILLISECONDS, "WRITE")
             try:
-                self._synchronize(main, replica)
+                self.synchronize(main, replica)
                 self.take_over(replica)
                 self.wait(lambda: self.role(main) == "slave")
             finally:
@@ -258,7 +258,7 @@ class Cluster:
     def cut_off(self, main: Server) -> Iterator[Server]:
         """Let the replica of a primary, which is returned, receive nothing of what is written in the block."""
         replica = self.replica_of(main)
-        self._synchronize(main, replica)
+        self.synchronize(main, replica)
         with main.client() as client:
             client.execute_command("ACL", "SETUSER", "default", "-psync", "-sync")
             client.execute_command("CLIENT", "KILL", "TYPE", "replica")
@@ -268,26 +268,26 @@ class Cluster:
             finally:
                 client.execute_command("ACL", "SETUSER", "default", "+psync", "+sync")
 
-    def _synchronize(self, main: Server, replica: Server) -> None:
+    def synchronize(self, main: Server, replica: Server) -> None:
         with main.client() as client:
             written = client.info("replication")["master_repl_offset"]
-        self.wait(lambda: self._received(replica) >= written)
+        self.wait(lambda: self.received(replica) >= written)
 
     def take_over(self, replica: Server) -> None:
         """Let a replica take over at once, whatever it has received, and wait until all nodes know."""
         with replica.client() as client:
             client.execute_command("CLUSTER", "FAILOVER", "TAKEOVER")
             name = _text(client.execute_command("CLUSTER", "MYID"))
-        self.wait(lambda: all(self._has_slots(node, name) for node in self.nodes if node.process is not None))
+        self.wait(lambda: all(self.has_slots(node, name) for node in self.nodes if node.process is not None))
 
     @staticmethod
-    def _has_slots(node: Server, name: str) -> bool:
+    def has_slots(node: Server, name: str) -> bool:
         with node.client() as client:
             ranges = client.execute_command("CLUSTER", "SLOTS")
         return name in {_text(main[2]) for _, _, main, *_ in ranges}
 
     @staticmethod
-    def _received(replica: Server) -> int:
+    def received(replica: Server) -> int:
         with replica.client() as client:
             return int(client.info("replication")["slave_repl_offset"])
 

@@ -25,7 +25,7 @@ def sharded(url: str, namespace: str = "news", *, lease: float = 3600.0, **optio
     """Open a store whose claims and calls outlast any pause of this machine."""
     store = open_store(url, namespace=namespace, scheme={}, lease=lease, **options)
     assert isinstance(store, ShardedStore)
-    store._wire._patience = 2 * WAIT
+    store.protocol.wire.patience = 2 * WAIT
     return store
 
 
@@ -92,15 +92,15 @@ def run_together(work: Any, count: int) -> None:
 def finished(store: ShardedStore, rounds: Generator[Any, Any, Offer], replies: list[Any]) -> Offer:
     while True:
         try:
-            replies = store._wire.ask(rounds.send(replies))
+            replies = store.protocol.wire.ask(rounds.send(replies))
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
 
 
 def take_ids(monkeypatch: pytest.MonkeyPatch, store: ShardedStore, *ids: int) -> list[bytes]:
     """Let a store draw these ids first; return what it has not drawn yet."""
-    taken, draw = [store._layout.short_id(id) for id in ids], store._layout.new_id
-    monkeypatch.setattr(store._layout, "new_id", lambda home, size: taken.pop() if taken else draw(home, size))
+    taken, draw = [store.protocol.layout.short_id(id) for id in ids], store.protocol.layout.new_id
+    monkeypatch.setattr(store.protocol.layout, "new_id", lambda home, size: taken.pop() if taken else draw(home, size))
     return taken
 
 

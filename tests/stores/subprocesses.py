@@ -89,6 +89,12 @@ def read_and_hang(folder: str, ready: Connection) -> None:
         time.sleep(600)
 
 
+def readers(folder: str) -> str:
+    """Return LMDB's table of the read transactions of all processes."""
+    with lmdb.open(folder, max_dbs=9) as environment:
+        return str(environment.readers())
+
+
 def use_parents(store: Store) -> str:
     """Use, in a forked child, the store that the parent opened; return the result."""
     try:

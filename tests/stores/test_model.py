@@ -234,9 +234,9 @@ class Stores(RuleBasedStateMachine):
     @invariant()
     def counts(self) -> None:
         for store in getattr(self, "stores", []):
-            self._compare_counts(store)
+            self.compare_counts(store)
 
-    def _compare_counts(self, store: Store) -> None:
+    def compare_counts(self, store: Store) -> None:
         info = store.info()
         pages = list(self.model.pages.values())
         states = [page.state for page in pages]

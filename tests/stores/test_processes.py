@@ -15,7 +15,6 @@ import lmdb.verify
 import pytest
 
 from dedupcrawl.stores.base import ClaimState
-from dedupcrawl.stores.lmdb_environment import acquire_environment, release_environment
 from tests.stores import subprocesses
 from tests.stores.factories import Opener, key, lmdb_url, record
 
@@ -111,15 +110,14 @@ def test_a_killed_reader_does_not_keep_freed_pages(
     fresh: multiprocessing.context.ForkServerContext, url: str, tmp_path: Path
 ) -> None:
     with subprocesses.open_here(url) as living:
-        environment = acquire_environment(tmp_path / "store")
-        victim = Victim(fresh, subprocesses.read_and_hang, str(tmp_path / "store"))
+        folder = str(tmp_path / "store")
+        victim = Victim(fresh, subprocesses.read_and_hang, folder)
         victim.ready.recv()
         victim.kill()
-        assert environment._lmdb is not None
-        assert str(victim.process.pid) in environment._lmdb.readers()
-        living.renew()
-        assert str(victim.process.pid) not in environment._lmdb.readers()
-        release_environment(environment)
+        with ProcessPoolExecutor(1, mp_context=fresh) as elsewhere:  # a process opens a folder once
+            assert str(victim.process.pid) in elsewhere.submit(subprocesses.readers, folder).result()
+            living.renew()
+            assert str(victim.process.pid) not in elsewhere.submit(subprocesses.readers, folder).result()
 
 
 def test_lock_files_of_the_dead_are_cleared_away(

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from redis import RedisCluster
+from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
 
 from dedupcrawl.errors import StoreError
@@ -43,22 +43,20 @@ def is_whole(node: Server) -> bool:
         return "cluster_state:ok" in (said.decode() if isinstance(said, bytes) else str(said))
 
 
-def lose_an_answer(store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Execute the next call of the node, and lose its reply; return the calls that were made."""
-    client = store._session.client
-    assert isinstance(client, RedisCluster)
-    node: Any = client.get_node_from_key("dedupcrawl:{news}:meta").redis_connection  # type: ignore[no-untyped-call]
-    parse = node.parse_response
-    calls: list[int] = []
+def lose_an_answer(patch: pytest.MonkeyPatch) -> list[str]:
+    """Execute the next script of the node, and lose its reply; return the calls of scripts that were made."""
+    parse: Any = Redis.parse_response
+    calls: list[str] = []
 
-    def lossy(*args: Any, **kwargs: Any) -> Any:
-        answer = parse(*args, **kwargs)
-        calls.append(len(calls))
-        if len(calls) == 1:
-            raise NoConnection("Connection closed by server.")
+    def lossy(node: Any, connection: Any, command: str, **options: Any) -> Any:
+        answer = parse(node, connection, command, **options)
+        if command in {"EVALSHA", "EVAL"}:
+            calls.append(command)
+            if len(calls) == 1:
+                raise NoConnection("Connection closed by server.")
         return answer
 
-    monkeypatch.setattr(node, "parse_response", lossy)
+    patch.setattr(Redis, "parse_response", lossy)
     return calls
 
 
@@ -94,8 +92,9 @@ def test_what_is_filed_for_good_is_no_copy_of_itself_when_an_answer_is_lost(
         with open_store(server.url, namespace="news", scheme={}) as store:
             assert isinstance(store, RedisStore)
             store.add(record(f"http://warm/{n}", f"warm {n}", seen=time.time()))
-            calls = lose_an_answer(store, monkeypatch)
-            offer = store.add(record(f"http://a/{n}", f"story {n}", seen=time.time()), since)
+            with monkeypatch.context() as patch:
+                calls = lose_an_answer(patch)
+                offer = store.add(record(f"http://a/{n}", f"story {n}", seen=time.time()), since)
             assert offer.id is not None
             assert offer.candidates == ()
             assert len(calls) >= 2

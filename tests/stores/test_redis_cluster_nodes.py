@@ -116,14 +116,14 @@ class Sends:
             self.count += 1
             return real(connection, command, *args, **kwargs)
 
-        directly = transports._exchange_directly
+        directly = transports.exchange_directly
 
         def counted_too(*args: Any) -> list[Any]:
             self.count += 1
             return directly(*args)
 
         monkeypatch.setattr(AbstractConnection, "send_packed_command", counted)
-        monkeypatch.setattr(transports, "_exchange_directly", counted_too)
+        monkeypatch.setattr(transports, "exchange_directly", counted_too)
 
     def of(self, store: RedisStore, records: list[Any]) -> int:
         before = self.count

@@ -14,9 +14,9 @@ from dedupcrawl.stores.redis import transports
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-if transports._exchange_in_c is None:
+if transports.exchange_in_c is None:
     pytest.skip("sockets are used by Python only", allow_module_level=True)
-exchange = transports._exchange_in_c
+exchange = transports.exchange_in_c
 
 NUMBERS = (b":0\r\n", b":123456789012345\r\n", b":12345678901234567\r\n")
 

@@ -7,20 +7,24 @@ import socket
 import struct
 import sys
 import time
+from dataclasses import replace
+from hashlib import sha1
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis import Redis
 from redis.exceptions import NoPermissionError, OutOfMemoryError, ResponseError
 
 from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import FILE_ANYWAY
-from dedupcrawl.stores.redis import scripts, transports
+from dedupcrawl.stores.redis import client as client_module
+from dedupcrawl.stores.redis import transports
 from dedupcrawl.stores.redis.address import LAYOUTS, read_address
 from dedupcrawl.stores.redis.connection import _client
 from dedupcrawl.stores.redis.offers import MANY
-from dedupcrawl.stores.redis.scripts import library_text, script_of
-from dedupcrawl.stores.redis.transports import was_refused
+from dedupcrawl.stores.redis.scripts import Script, library_text, script_of
+from dedupcrawl.stores.redis.transports import PipelinedConnection, PreparedScript, was_refused
 from tests.stores.factories import file, key, record
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
 RIGHTS = ("~dedupcrawl:*", "+@hash", "+@connection", "+time", "+eval", "+evalsha")
 LIBRARY = script_of("offer").function
+USES_KERNEL = sys.platform == "linux" and transports.hiredis is not None and transports.exchange_in_c is not None
 
 
 def opened(url: str, namespace: str = "news") -> Store:
@@ -120,21 +125,29 @@ def test_a_full_server_still_finds_and_commits(own: Callable[..., Server]) -> No
 def test_a_library_of_another_version_stays(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(server.url) as store:
         crawl(store, "first")
-    read = scripts._read
-    for cached in (scripts._library, scripts.script_of):
-        cached.cache_clear()
+    newer = f"{LIBRARY}_newer"
+    text = library_text().replace(LIBRARY, newer)
+
+    def newer_script(operation: str) -> Script:
+        script = script_of(operation)
+        return replace(script, function=script.function and newer)
+
     with monkeypatch.context() as changed:
-        changed.setattr(scripts, "_read", lambda names: ["-- newer", *read(names)])
-        newer = script_of("offer").function
+        changed.setattr(client_module, "script_of", newer_script)
+        changed.setattr(transports, "library_text", lambda: text)
         with opened(server.url) as store:
             crawl(store, "second")
-    for cached in (scripts._library, scripts.script_of):
-        cached.cache_clear()
-    assert newer != LIBRARY == script_of("offer").function
     with server.client() as client:
         found = {library[1].decode() for library in client.function_list()}
     assert {LIBRARY, newer} <= found
-    assert library_text().startswith(f"#!lua name={LIBRARY}\n")
+
+
+def test_a_library_is_named_by_its_text() -> None:
+    """So versions with other texts have other names."""
+    first, *lines, last = library_text().splitlines(keepends=True)
+    assert first == f"#!lua name={LIBRARY}\n"
+    assert last == f"redis.register_function('{LIBRARY}', run)\n"
+    assert f"dedupcrawl_{sha1(''.join(lines).encode()).hexdigest()[:16]}" == LIBRARY
 
 
 @pytest.mark.parametrize(
@@ -147,7 +160,7 @@ def test_a_library_of_another_version_stays(server: Server, monkeypatch: pytest.
         (ResponseError("MISCONF Errors writing to the AOF file"), True),
         (ResponseError("unknown command 'FCALL', with args beginning with: "), True),
         (ResponseError("DEDUPCRAWL emptied script: f, on @user_function:9."), False),
-        (ResponseError("WRONGTYPE Operation against a key script: f, on @user_function:9."), False),
+        (ResponseError("WRONGTYPE PreparedScript against a key script: f, on @user_function:9."), False),
     ],
 )
 def test_only_functions_that_did_not_begin_are_repeated_as_scripts(error: ResponseError, refused: bool) -> None:
@@ -214,7 +227,7 @@ def test_values_of_other_types_are_packed_alike(monkeypatch: pytest.MonkeyPatch)
     ("url", "direct"),
     [
         ("redis://a/0", True),
-        ("rediss://a/0", True),
+        ("rediss://a/0", False),
         ("unix:///tmp/s", True),
         ("redis://a/0?health_check_interval=5", False),
         ("redis+sentinel://a/service", False),
@@ -223,22 +236,22 @@ def test_values_of_other_types_are_packed_alike(monkeypatch: pytest.MonkeyPatch)
 )
 def test_redis_py_reads_where_it_does_more_than_read(url: str, direct: bool) -> None:
     """Its connections of Sentinel notice a primary that became a replica."""
-    if transports.hiredis is None:
-        pytest.skip("hiredis is not installed")
-    assert transports._can_exchange_directly(_client(read_address(url)).connection_pool) == direct
+    if transports.hiredis is None or transports.exchange_in_c is None:
+        pytest.skip("hiredis is not installed, or nothing is compiled")
+    assert transports.can_exchange_directly(_client(read_address(url)).connection_pool) == direct
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's time limits are used on Linux only")
-def test_a_kept_connection_waits_in_the_kernel_as_long_as_it_may(own: Callable[..., Server]) -> None:
+def test_a_kept_connection_waits_in_the_kernel_as_long_as_it_may(
+    own: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``poll`` before each call would cost as much as the call, and a limit that is lost would stop a crawl."""
     server = own()
     assert server.process is not None
+    limited, expected = sockets_left_to_the_kernel(monkeypatch), [None] * USES_KERNEL
     with opened(f"{server.url}?socket_timeout=0.5") as store:
         file(store, "http://a", "a")
-        transport: Any = store._session.transport  # type: ignore[attr-defined]
-        kept = transport._kept[0]
-        if transports.hiredis is not None:
-            assert kept._sock.gettimeout() is None
+        assert [each.gettimeout() for each in limited] == expected
         server.process.send_signal(signal.SIGSTOP)
         try:
             begun = time.monotonic()
@@ -248,9 +261,33 @@ def test_a_kept_connection_waits_in_the_kernel_as_long_as_it_may(own: Callable[.
         finally:
             server.process.send_signal(signal.SIGCONT)
         assert file(store, "http://b", "b")
-        kept = transport._kept[0]
+        assert [each.gettimeout() for each in limited[1:]] == expected  # of the connection that took its place
+
+
+def sockets_left_to_the_kernel(monkeypatch: pytest.MonkeyPatch) -> list[socket.socket]:
+    """The sockets of connections whose time limit is left to the kernel from now on."""
+    limited: list[socket.socket] = []
+    limit = transports.let_kernel_time_out
+
+    def noted(each: socket.socket) -> None:
+        limited.append(each)
+        limit(each)
+
+    monkeypatch.setattr(transports, "let_kernel_time_out", noted)
+    return limited
+
+
+@pytest.mark.skipif(not USES_KERNEL, reason="the kernel's time limits are used on Linux only, by compiled code")
+def test_a_connection_is_given_back_as_redis_py_expects_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = sockets_left_to_the_kernel(monkeypatch)
+    with Redis(port=server.port, protocol=2, socket_timeout=0.5) as client:
+        transport = PipelinedConnection(client, keep_connections=True, functions=False)
+        text = "return 7"
+        operation = PreparedScript(Script(text, sha1(text.encode()).hexdigest(), function=""), 0, ())
+        assert transport.call(operation, ()) == 7
+        assert [each.gettimeout() for each in limited] == [None]
         transport.release()
-        assert kept._sock.gettimeout() == 0.5  # as redis-py expects it
+        assert [each.gettimeout() for each in limited] == [0.5]
 
 
 @pytest.mark.parametrize("seconds", [None, 0.25, 3.0])

@@ -78,8 +78,9 @@ def test_a_cluster_speaks_tls(certificates: Path) -> None:
             with sharded(f"{address}?ssl_ca_certs={certificates}/ca") as store:
                 pages = [story(n, f"http://a/{n}") for n in range(40)]
                 assert len(keep(store, pages[:20], 20)) == 20
-                assert {port for _, port in store._wire.map.replicas} == {*ports}
-                cluster.move_slot(store._layout._home(store._layout.new_id(pages[0].own_keys[0], 100)).slot, 0)
+                assert {port for _, port in store.protocol.wire.map.replicas} == {*ports}
+                layout = store.protocol.layout
+                cluster.move_slot(layout.look(layout.new_id(pages[0].own_keys[0], 100)).slot, 0)
                 copies = [story(n, f"http://b/{n}") for n in range(40)]
                 assert keep(store, copies, 20) == copies[20:]
             assert list_namespaces(f"{address}?ssl_ca_certs={certificates}/ca") == ["news"]

@@ -62,19 +62,19 @@ class Walker:
             self.state = "kept"
         elif self.todo:
             n, command = self.todo.pop(self.random.randrange(len(self.todo)))
-            self.replies[n] = self.store._wire.ask([command])[0]
+            self.replies[n] = self.store.protocol.wire.ask([command])[0]
         else:
-            self._next_round()
+            self.next_round()
 
-    def _next_round(self) -> None:
-        protocol = self.store._protocol
+    def next_round(self) -> None:
+        protocol = self.store.protocol
         fresh = self.rounds is None
         if self.rounds is None:
             self.rounds = protocol.claim(JudgedOffer(self.page, self.judge), [], self.look())
         try:
             wants = next(self.rounds) if fresh else self.rounds.send(self.replies)
         except StopIteration as stop:
-            self._end(stop.value)
+            self.end(stop.value)
             return
         self.todo = list(enumerate(wants))
         self.replies = [None] * len(wants)
@@ -83,11 +83,11 @@ class Walker:
         (found,) = self.random.choices([LookupKind.NOT, LookupKind.ONE_NODE, LookupKind.ALL_NODES], weights=[6, 2, 2])
         return found
 
-    def _end(self, end: Offer) -> None:
+    def end(self, end: Offer) -> None:
         self.rounds = None
         if end.id is not None:
             self.claimed = end.id
-            filings = self.store._own
+            filings = self.store.protocol.own
             filings[end.id] = _filing(self.store, end.id, self.page)
         elif not self.judge(end.candidates).blockers:
             self.state = "dropped"
@@ -96,7 +96,7 @@ class Walker:
 def _filing(store: ShardedStore, id: int, page: Record) -> Any:
     from dedupcrawl.stores.redis.sharded.reader import UnsettledClaim
 
-    return UnsettledClaim(store._layout.short_id(id), id >> 48, page, store._protocol.token, set(page.keys))
+    return UnsettledClaim(store.protocol.layout.short_id(id), id >> 48, page, store.protocol.token, set(page.keys))
 
 
 def walk(walkers: list[Walker], random: Random) -> None:
@@ -200,46 +200,38 @@ def test_workers_keep_each_story_once(nodes: Cluster, at_once: int) -> None:
 def test_one_page_or_fifty_need_one_round_trip_and_copies_two(nodes: Cluster) -> None:
     with sharded(nodes.url) as store:
         keep(store, [story(n, f"http://warm/{n}") for n in range(20)], 20)  # loads the scripts
-        store._protocol._duplicates = 0.0
         pages = [story(100 + n, f"http://a/{n}") for n in range(50)]
-        before = store._wire.trips
+        before = store.protocol.wire.trips
         offers = store.offer_judged([JudgedOffer(each, SameSketch(each)) for each in pages])
         assert None not in [offer.id for offer in offers]
-        assert store._wire.trips - before == 1
+        assert store.protocol.wire.trips - before == 1
         page = story(1000, "http://new")
-        before = store._wire.trips
+        before = store.protocol.wire.trips
         assert store.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id is not None
-        assert store._wire.trips - before == 1
-        store._protocol._duplicates = 1.0
+        assert store.protocol.wire.trips - before == 1
+        store.protocol.duplicates = 1.0
         copy = story(1, "http://copy")
-        before = store._wire.trips
+        before = store.protocol.wire.trips
         assert store.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0].id is None
-        assert store._wire.trips - before == 2
+        assert store.protocol.wire.trips - before == 2
 
 
 def test_commits_travel_with_the_next_pages(nodes: Cluster) -> None:
     with sharded(nodes.url) as store, sharded(nodes.url) as other:
         keep(store, [story(n, f"http://warm/{n}") for n in range(20)], 20)
-        store._protocol._duplicates = 0.0
         first, second, third = (story(100 + n, f"http://a/{n}") for n in range(3))
         (one,) = store.offer_judged([JudgedOffer(first, SameSketch(first))])
         assert one.id is not None
-        before = store._wire.trips
+        before = store.protocol.wire.trips
         count, (two,) = store.commit_and_offer([one.id], [JudgedOffer(second, SameSketch(second))])
-        assert (count, store._wire.trips - before) == (1, 1)
+        assert (count, store.protocol.wire.trips - before) == (1, 1)
         assert two.id is not None
         states = {each.record.url: each.state for each in other.records()}
         assert (states[first.url], states[second.url]) == (ClaimState.COMMITTED, ClaimState.OPEN)
         assert store.commit([one.id]) == 0  # it is no claim any more
-        other._protocol.tokens.add(store._protocol.token)
-        assert other._remove_records([_at_home(other, two.id)]) == 1
+        assert other.forget(second.url) == 1
         assert store.commit_and_offer([two.id], [JudgedOffer(third, SameSketch(third))])[0] == 0
         assert store.commit_and_offer([], []) == (0, [])
-
-
-def _at_home(store: ShardedStore, id: int) -> Any:
-    short = store._layout.short_id(id)
-    return short, store._run(store._protocol.states([short]))[short]
 
 
 def test_claims_to_commit_stay_claims_when_a_page_fails(nodes: Cluster) -> None:
@@ -255,17 +247,15 @@ def test_claims_to_commit_stay_claims_when_a_page_fails(nodes: Cluster) -> None:
         with pytest.raises(ValueError, match="the judge failed"):
             store.commit_and_offer([end.id], [JudgedOffer(story(2, "http://b"), failing)])
         assert store.commit([end.id]) == 1
-        store._clean_up()  # as the next offer does
+        store.renew()  # which withdraws what the failed call has left, as the next offer does
         assert [(each.id, each.state) for each in store.records()] == [(end.id, ClaimState.COMMITTED)]
 
 
 def test_a_claim_that_was_lost_is_filed_again_with_the_next_pages(nodes: Cluster) -> None:
     first, second = (" ".join(SENTENCES[n : n + 12]) for n in (0, 20))
     with Deduplicator(nodes.url) as dedup, Deduplicator(nodes.url) as beside:
-        claim, other = dedup.claim(text=first, url="http://a/"), beside.store
-        assert claim.id is not None
-        assert isinstance(other, ShardedStore)
-        assert other._remove_records([_at_home(other, claim.id)]) == 1
+        claim = dedup.claim(text=first, url="http://a/")
+        assert beside.store.forget("http://a/") == 1
         (next_claim,) = dedup.claim_records([(filed(dedup, second, "http://b/"), "http://b/")], [claim])
         assert not isinstance(next_claim, Pending)
         assert next_claim.verdict.keep
@@ -329,7 +319,7 @@ def test_a_withdrawal_that_a_failover_has_lost_is_sent_again(clocked: ShardedOpe
             assert one.release([first.id]) == 1
     ends = [n for n, each in enumerate(sent) if each.words[1:2] == (_DIGESTS["remove"],)]
     filed = [each for each in sent[: ends[0]] if each.words[0] in {b"EVALSHA", b"HSETNX"}]
-    assert one._wire.ask(filed)[0] is not None  # what the replica has
+    assert one.protocol.wire.ask(filed)[0] is not None  # what the replica has
     assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
     for _ in range(2):
         clock_of.now += 20
@@ -340,7 +330,7 @@ def test_a_withdrawal_that_a_failover_has_lost_is_sent_again(clocked: ShardedOpe
 
 def test_a_page_without_keys_is_kept_wherever_pages_are_looked_up(nodes: Cluster) -> None:
     with sharded(nodes.url) as store:
-        store._protocol._duplicates = 1.0
+        store.protocol.duplicates = 1.0
         page = replace(story(1, "http://a"), keys=())
         assert store.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id is not None
 
@@ -352,14 +342,14 @@ def test_a_page_without_keys_is_kept_wherever_pages_are_looked_up(nodes: Cluster
 def recorded(store: ShardedStore) -> Generator[list[Command], None, None]:
     """The commands that a store sends in this context."""
     sent: list[Command] = []
-    ask = store._wire.ask
+    ask = store.protocol.wire.ask
 
     def asked(commands: Sequence[Command]) -> list[Any]:
         sent.extend(commands)
         return ask(commands)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store._wire, "ask", asked)
+        patch.setattr(store.protocol.wire, "ask", asked)
         yield sent
 
 
@@ -378,15 +368,17 @@ def test_a_copy_is_dropped_by_one_node_if_others_cannot_change_that(nodes: Clust
     with sharded(nodes.url) as store:
         kept = [story(n, f"http://a/{n}") for n in range(30)]
         assert len(keep(store, kept, 10)) == 30
-        store._protocol._duplicates = 1.0
+        store.protocol.duplicates = 1.0
         for number, page in enumerate(kept):
             copy = replace(story(number, f"http://b/{number}"), keys=page.keys)
             judge = Final(copy, is_final=is_final)
             with recorded(store) as sent:
                 (end,) = store.offer_judged([JudgedOffer(copy, judge)])
             assert end.id is None
-            places = {store._wire.place_of(each) for each in sent if each.words[0] == b"HGET"}
-            everywhere = {store._wire.place_of(each) for each in store._layout.read_buckets(copy.lookup_keys)}
+            places = {store.protocol.wire.place_of(each) for each in sent if each.words[0] == b"HGET"}
+            everywhere = {
+                store.protocol.wire.place_of(each) for each in store.protocol.layout.read_buckets(copy.lookup_keys)
+            }
             assert len(places) == (1 if is_final else len(everywhere))
 
 
@@ -403,7 +395,7 @@ def test_a_page_that_all_nodes_together_keep_is_not_dropped_by_one(nodes: Cluste
         assert dedup.add(text=near, url="http://near/").keep
         dedup.remember(replace(filed(dedup, text, "http://same/"), cluster="x"))
         for n in range(20):  # other URLs, so other homes
-            store._protocol._duplicates = 1.0
+            store.protocol.duplicates = 1.0
             verdict = dedup.check(text=text, url=f"http://{n}/")
             claim = dedup.claim(text=text, url=f"http://{n}/")
             assert (claim.verdict.keep, claim.verdict.of) == (verdict.keep, verdict.of)
@@ -421,7 +413,7 @@ def test_expired_records_are_removed_as_pages_are_offered(
     store.restore([record(f"http://old/{n}", n, seen=clock_of.now) for n in range(100)])
     clock_of.now += 200
     assert store.find([key(7)]) == ()
-    visits = TAGS // TAGS_AT_ONCE * (1 + -(-store._layout.record_shelves // LISTED)) + 1
+    visits = TAGS // TAGS_AT_ONCE * (1 + -(-store.protocol.layout.record_shelves // LISTED)) + 1
     for n in range(visits):
         assert store.add(record(f"http://a/{n}", ("new", n), seen=clock_of.now)).id is not None
     assert store.info().pages == visits
@@ -430,8 +422,8 @@ def test_expired_records_are_removed_as_pages_are_offered(
 def test_a_damaged_record_stops_no_maintenance(nodes: Cluster) -> None:
     with sharded(nodes.url) as store:
         ids = [file(store, f"http://a/{n}", n) for n in range(20)]
-        slot, records, _, field = store._layout.record_place(store._layout.short_id(ids[3]))
-        store._wire.ask([Command(slot, (b"HSET", records, field, b"junk of another program"))])
+        slot, records, _, field = store.protocol.layout.record_place(store.protocol.layout.short_id(ids[3]))
+        store.protocol.wire.ask([Command(slot, (b"HSET", records, field, b"junk of another program"))])
         errors: list[DamageError] = []
         assert len(list(store.records(errors.append))) == 19
         assert "is damaged" in str(errors[0])
@@ -499,8 +491,8 @@ def test_a_user_of_its_own_can_use_a_cluster(nodes: Cluster) -> None:
 def test_the_keys_are_spread_evenly(nodes: Cluster) -> None:
     with sharded(nodes.url) as store:
         store.restore([record(f"http://a/{n}", *(f"{n} {band}" for band in range(6))) for n in range(1500)])
-        owners = store._wire.map.owners
-        places = Counter(owners[store._layout._shelf(key(f"{n} {band}"))[0]] for n in range(1500) for band in range(6))
+        wire, keys = store.protocol.wire, [key(f"{n} {band}") for n in range(1500) for band in range(6)]
+        places = Counter(map(wire.place_of, store.protocol.layout.read_buckets(keys)))
     assert len(places) == 3
     assert all(abs(count / places.total() - 1 / 3) < 0.05 for count in places.values())
 

@@ -96,7 +96,7 @@ def test_a_worker_that_is_killed_as_it_commits_while_a_slot_moves_leaves_its_cla
     """The record has moved, its stage has not: the commit is redirected, and not sent again."""
     killed, other = clocked(), clocked()
     id = claim_of(killed, story(1, "http://a"))
-    slot, records, *_ = killed._layout.record_place(killed._layout.short_id(id))
+    slot, records, *_ = killed.protocol.layout.record_place(killed.protocol.layout.short_id(id))
     send = wire.ShardTransport._round
 
     def once(self: Any, commands: Any, replies: Any, todo: Any) -> Any:
@@ -120,20 +120,20 @@ def test_what_is_committed_while_it_is_pruned_stays(nodes: Cluster, monkeypatch:
     """A claim without owner is what a failover has left of a commit, if the stage has ended."""
     with sharded(nodes.url) as one, sharded(nodes.url) as other:
         id = claim_of(one, story(1, "http://a"))
-        short = one._layout.short_id(id)
-        seal, end = one._layout.seal(short)
-        one._wire.flush()
-        assert one._wire.ask([end]) == [1]
-        only_live: Any = other._protocol.only_live
+        short = one.protocol.layout.short_id(id)
+        seal, end = one.protocol.layout.seal(short)
+        one.protocol.wire.flush()
+        assert one.protocol.wire.ask([end]) == [1]
+        only_live: Any = other.protocol.only_live
         sealed: list[Any] = []
 
         def beaten(found: Any) -> Any:
             live = yield from only_live(found)
             if short in found and not sealed:
-                sealed.extend(one._wire.ask([seal]))
+                sealed.extend(one.protocol.wire.ask([seal]))
             return live
 
-        monkeypatch.setattr(other._protocol, "only_live", beaten)
+        monkeypatch.setattr(other.protocol, "only_live", beaten)
         assert other.prune(0.0) == 0
         assert sealed == [1]
         assert [each.id for each in other.records()] == [id]
@@ -143,8 +143,8 @@ def test_a_claim_without_owner_blocks_for_a_lease(clocked: ShardedOpener, clock_
     """A failover has lost the commit, and then the end of its stage arrives."""
     one, other = clocked(), clocked()
     id = claim_of(one, story(1, "http://a"))
-    one._wire.ask(one._layout.seal(one._layout.short_id(id))[1:])
-    one._own.clear()
+    one.protocol.wire.ask(one.protocol.layout.seal(one.protocol.layout.short_id(id))[1:])
+    one.protocol.own.clear()
     copy = story(1, "http://b")
     assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)
     clock_of.now += 1000
@@ -159,17 +159,17 @@ def test_the_stage_of_a_committed_page_ends_with_the_next_call(nodes: Cluster, h
     plan = "" if how == "offer" else "?pages=0"  # then the record is in pieces
     with sharded(f"{nodes.url}{plan}") as store, sharded(nodes.url) as other:
         id = claim_of(store, story(1, "http://a"))
-        trips = store._wire.trips
+        trips = store.protocol.wire.trips
         assert store.commit([id]) == 1
-        assert store._wire.trips == trips + 1
+        assert store.protocol.wire.trips == trips + 1
         assert (other.info().pages, other.info().open) == (1, 0)
         if how == "offer":
             assert keep(store, [story(2, "http://b")], 1) != []
-            store._wire.flush()
+            store.protocol.wire.flush()
         else:
             getattr(store, how)(*[0.0] * (how == "prune"))
-        stages = [Command(slot, (b"HLEN", name)) for slot, name in map(other._layout.stages, range(TAGS))]
-        assert {*other._wire.ask(stages)} == {0}
+        stages = [Command(slot, (b"HLEN", name)) for slot, name in map(other.protocol.layout.stages, range(TAGS))]
+        assert {*other.protocol.wire.ask(stages)} == {0}
 
 
 def test_what_a_replica_lacks_is_stored_twice_and_nothing_else(nodes: Cluster) -> None:
@@ -193,13 +193,13 @@ def test_strict_claims_are_stored_once_though_a_replica_lacks_what_was_tried(nod
         nodes.wait(lambda: names_replicas(one))
         assert len(keep(one, pages[:30], 10)) == 30
         with nodes.cut_off(nodes.primaries()[0]) as replica:
-            patience, one._wire._wait_ms = one._wire._wait_ms, 100
+            patience, one.protocol.wire.wait_ms = one.protocol.wire.wait_ms, 100
             for n in range(30, 60, 10):
                 with pytest.raises(StoreUnreachableError, match="0 replicas have acknowledged"):
                     keep(one, pages[n : n + 10], 10)
             nodes.take_over(replica)
         nodes.wait(nodes.is_whole)
-        one._wire._wait_ms = patience
+        one.protocol.wire.wait_ms = patience
         assert {page.url for page in keep(one, pages, 10)} == {page.url for page in pages[30:]}
         assert keep(other, copies, 10) == []
         assert leftovers(one) == []
@@ -216,18 +216,18 @@ def test_strict_claims_need_a_replica_of_each_node(
         page, place = next(places for n in range(99) if (places := apart(store, story(100 + n, "http://a"), written)))
         replica = nodes.replica_of(next(node for node in nodes.nodes if node.port == place[1]))
         assert replica.process is not None
-        monkeypatch.setattr(store._wire, "_wait_ms", 100)
+        monkeypatch.setattr(store.protocol.wire, "wait_ms", 100)
         replica.process.send_signal(signal.SIGSTOP)
         if not knows_map:  # as after a slot has moved to a node that is new
-            replicas, known = store._wire.map.replicas, dict(store._wire.map.replicas)
+            replicas, known = store.protocol.wire.map.replicas, dict(store.protocol.wire.map.replicas)
             replicas.clear()
-            monkeypatch.setattr(store._wire, "_look_up_map", lambda: replicas.update(known))
+            monkeypatch.setattr(store.protocol.wire, "look_up_map", lambda: replicas.update(known))
         try:
             with pytest.raises(StoreUnreachableError, match="0 replicas have acknowledged a claim"):
                 store.offer_judged([JudgedOffer(page, SameSketch(page))])
         finally:
             replica.process.send_signal(signal.SIGCONT)
-        monkeypatch.setattr(store._wire, "_wait_ms", 60_000)
+        monkeypatch.setattr(store.protocol.wire, "wait_ms", 60_000)
         nodes.wait(nodes.is_whole)
         # What it left is withdrawn: the page is no copy of itself.
         assert len(keep(store, [page], 1)) == 1
@@ -239,11 +239,11 @@ def test_a_strict_worker_begins_when_a_replica_knows_its_lease(nodes: Cluster) -
     url = f"{nodes.url}?wait_replicas=1&socket_timeout=120"
     with sharded(url) as store:
         nodes.wait(lambda: names_replicas(store))
-        owner = store._wire.map.owners[store._layout.keep_lease(b"").slot]
+        owner = store.protocol.wire.map.owners[store.protocol.layout.keep_lease(b"").slot]
         replica = nodes.replica_of(next(node for node in nodes.nodes if node.port == owner[1]))  # type: ignore[index]
         assert replica.process is not None
         replica.process.send_signal(signal.SIGSTOP)
-        store._wire._wait_ms = 100
+        store.protocol.wire.wait_ms = 100
         try:
             with pytest.raises(StoreUnreachableError, match="0 replicas have acknowledged"):
                 store.renew()
@@ -251,7 +251,7 @@ def test_a_strict_worker_begins_when_a_replica_knows_its_lease(nodes: Cluster) -
                 sharded(f"{nodes.url}?wait_replicas=1&socket_timeout=1")
         finally:
             replica.process.send_signal(signal.SIGCONT)
-        store._wire._wait_ms = 60_000
+        store.protocol.wire.wait_ms = 60_000
         nodes.wait(nodes.is_whole)
         assert store.renew() == 0
 
@@ -259,7 +259,7 @@ def test_a_strict_worker_begins_when_a_replica_knows_its_lease(nodes: Cluster) -
 def test_a_lease_that_a_failover_has_lost_makes_claims_unsure(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     with sharded(f"{nodes.url}?wait_replicas=1&socket_timeout=120") as store:
         id = store.offer(story(1, "http://a")).id
-        monkeypatch.setattr(store._layout, "keep_lease", lost_once(store))
+        monkeypatch.setattr(store.protocol.layout, "keep_lease", lost_once(store))
         assert store.renew() == 1
         assert store.lost_leases == 1
         assert store.commit([id or 0]) == 1
@@ -268,13 +268,13 @@ def test_a_lease_that_a_failover_has_lost_makes_claims_unsure(nodes: Cluster, mo
 def lost_once(store: ShardedStore) -> Any:
     """Let the lease be lost between its renewal and the write that replicas acknowledge."""
     lost: list[bytes] = []
-    keep_lease = store._layout.keep_lease
+    keep_lease = store.protocol.layout.keep_lease
 
     def losing(token: bytes) -> Command:
         command = keep_lease(token)
         if not lost:
             lost.append(token)
-            store._wire.ask([Command(command.slot, (b"HDEL", command.words[3], token))])
+            store.protocol.wire.ask([Command(command.slot, (b"HDEL", command.words[3], token))])
         return command
 
     return losing
@@ -282,15 +282,15 @@ def lost_once(store: ShardedStore) -> Any:
 
 def names_replicas(store: ShardedStore) -> bool:
     """Whether the cluster names a replica of each node; it does not until the nodes have told each other."""
-    store._wire._look_up_map()
-    return {*store._wire.map.replicas.values()} == {1}
+    store.protocol.wire.look_up_map()
+    return {*store.protocol.wire.map.replicas.values()} == {1}
 
 
 def apart(store: ShardedStore, page: Record, written: str) -> tuple[Record, Any] | None:
     """The page, and the node of its home or of one of its buckets, if these are on different nodes."""
-    owners = store._wire.map.owners
-    home = owners[store._layout._home(store._layout.new_id(page.own_keys[0], 100)).slot]
-    others = [place for each in page.keys if (place := owners[store._layout._shelf(each)[0]]) != home]
+    layout, place_of = store.protocol.layout, store.protocol.wire.place_of
+    home = place_of(layout.look(layout.new_id(page.own_keys[0], 100)))
+    others = [place for each in page.keys if (place := place_of(layout.bucket(each))) != home]
     return (page, home if written == "home" else others[0]) if others else None
 
 
@@ -329,8 +329,8 @@ def test_the_claims_of_a_dead_worker_are_buried(clocked: ShardedOpener, clock_of
 def test_a_pending_page_of_a_dead_worker_does_not_block(clocked: ShardedOpener, clock_of: Clock) -> None:
     dead, living = clocked(), clocked()
     page = story(1, "http://a")
-    rounds = dead._protocol.claim(JudgedOffer(page, SameSketch(page)), [])
-    dead._wire.ask(next(rounds))  # the worker dies in between
+    rounds = dead.protocol.claim(JudgedOffer(page, SameSketch(page)), [])
+    dead.protocol.wire.ask(next(rounds))  # the worker dies in between
     waiting = living.offer_judged([JudgedOffer(story(1, "http://b"), SameSketch(story(1, "http://b")))])
     assert waiting[0].id is None
     clock_of.now += 61
@@ -342,10 +342,10 @@ def claimed_and_lost(store: ShardedStore, page: Record, stage: bytes) -> int:
     """Claim a page, and let it be pending again, as after a failover to a replica that lacks the claim."""
     id = store.offer_judged([JudgedOffer(page, SameSketch(page))])[0].id
     assert id is not None
-    short = store._layout.short_id(id)
-    slot, _, stages, field = store._layout.record_place(short)
-    store._wire.flush()
-    store._wire.ask([Command(slot, (b"HSET", stages, stage + field, b"" if stage == b"p" else short))])
+    short = store.protocol.layout.short_id(id)
+    slot, _, stages, field = store.protocol.layout.record_place(short)
+    store.protocol.wire.flush()
+    store.protocol.wire.ask([Command(slot, (b"HSET", stages, stage + field, b"" if stage == b"p" else short))])
     return id
 
 
@@ -373,8 +373,10 @@ def test_what_a_failover_made_pending_can_be_committed(nodes: Cluster) -> None:
         ids = [claimed_and_lost(store, story(n, f"http://a/{n}"), stage) for n, stage in enumerate((b"p", b"w"))]
         assert store.commit(ids) == 2
         assert {each.state for each in store.records()} == {ClaimState.COMMITTED}
-        home = [store._layout._home(store._layout.short_id(id)) for id in ids]
-        assert [store._wire.ask([Command(each.slot, (b"HLEN", each.stages))]) for each in home] == [[0], [0]]
+        layout = store.protocol.layout
+        places = [layout.record_place(layout.short_id(id)) for id in ids]
+        counts = [Command(slot, (b"HLEN", stages)) for slot, _, stages, _ in places]
+        assert store.protocol.wire.ask(counts) == [0, 0]
         copies = [story(n, f"http://b/{n}") for n in range(2)]
         assert keep(store, copies, 2) == []
 
@@ -383,9 +385,9 @@ def test_a_page_that_is_being_committed_cannot_be_wounded(nodes: Cluster) -> Non
     """Its stage is removed by a second command."""
     with sharded(nodes.url) as store:
         id = claimed_and_lost(store, story(1, "http://a"), b"p")
-        short, other = store._layout.short_id(id), store._layout.new_id(b"", 100)
-        assert store._wire.ask(store._layout.seal(short)[:1]) == [1]
-        assert store._wire.ask([store._layout.wound(short, other, 1)]) == [b"c"]
+        short, other = store.protocol.layout.short_id(id), store.protocol.layout.new_id(b"", 100)
+        assert store.protocol.wire.ask(store.protocol.layout.seal(short)[:1]) == [1]
+        assert store.protocol.wire.ask([store.protocol.layout.wound(short, other, 1)]) == [b"c"]
         assert keep(store, [story(1, "http://b")], 1) == []
         assert store.commit([id]) == 1
         assert [each.state for each in store.records()] == [ClaimState.COMMITTED]
@@ -397,9 +399,11 @@ def test_a_late_page_that_is_claimed_meanwhile_is_not_buried(
 ) -> None:
     late, other = clocked(), clocked()
     page, copy = story(1, "http://a"), story(1, "http://b")
-    late._protocol._leave(page)  # so it is filed as pending
-    rounds = late._protocol.claim(JudgedOffer(page, SameSketch(page)), [])
-    replies = late._wire.ask(next(rounds))
+    blocker = claim_of(other, copy)
+    assert is_waiting(late.offer_judged([JudgedOffer(page, SameSketch(page))])[0], page)
+    assert other.release([blocker]) == 1  # the page was blocked: it is filed as pending now
+    rounds = late.protocol.claim(JudgedOffer(page, SameSketch(page)), [])
+    replies = late.protocol.wire.ask(next(rounds))
     clock_of.now += 40
     late.renew()
     clock_of.now += 40
@@ -422,11 +426,11 @@ def test_a_late_page_that_is_claimed_meanwhile_is_not_buried(
 def test_a_page_whose_id_was_condemned_is_filed_under_another(nodes: Cluster) -> None:
     with sharded(nodes.url) as one, sharded(nodes.url) as other:
         page, copy = story(1, "http://a"), story(1, "http://b")
-        rounds = one._protocol.claim(JudgedOffer(page, SameSketch(page)), [])
+        rounds = one.protocol.claim(JudgedOffer(page, SameSketch(page)), [])
         filing, *placing = next(rounds)
-        placed = one._wire.ask(placing)  # its record is still on the way
+        placed = one.protocol.wire.ask(placing)  # its record is still on the way
         assert len(keep(other, [copy], 1)) == 1  # meets an id without a record
-        late = one._wire.ask([filing])
+        late = one.protocol.wire.ask([filing])
         assert late == [None]
         replies: list[Any] = [*late, *placed]
         assert finished(one, rounds, replies).id is None
@@ -458,7 +462,7 @@ def test_a_replaced_page_is_removed_later_if_a_node_fails_after_the_commit(
         new = store.offer(story(2, "http://b")).id
         assert new is not None
         with monkeypatch.context() as patched:
-            patched.setattr(store._protocol, "states", unreachable)
+            patched.setattr(store.protocol, "states", unreachable)
             with pytest.raises(StoreUnreachableError):
                 store.commit([new], old)
         assert len(list(store.records())) == 2
@@ -471,7 +475,7 @@ def test_an_added_page_that_cannot_be_committed_is_withdrawn(nodes: Cluster, mon
     with sharded(nodes.url) as store:
         dedup = Deduplicator(store, keep="latest", wait=0.01)
         with monkeypatch.context() as patched:
-            patched.setattr(store._layout, "seal", unreachable)
+            patched.setattr(store.protocol.layout, "seal", unreachable)
             with pytest.raises(StoreUnreachableError):
                 dedup.add(text=text, url="http://a/")
         assert list(store.records()) == []

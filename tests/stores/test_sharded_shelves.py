@@ -30,7 +30,7 @@ from dedupcrawl.stores.redis.sharded.protocol import MOST_DRAWS
 from dedupcrawl.stores.redis.sharded.scan import SHELVES, count_namespace, scanned
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records
-from tests.stores.factories import key, record
+from tests.stores.factories import Clock, ShardedOpener, key, record
 from tests.stores.sharding import SameSketch, claim_of, keep_ids, sharded, story, take_ids, unreachable
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_an_id_begins_with_the_tag_of_its_home(home: bytes, plan: tuple[int, int
     assert len({*ids}) > 45
     assert [any(each >> bit & 1 for each in ids) for bit in range(random)] == [True] * random
     assert [all(each >> bit & 1 for each in ids) for bit in range(random)] == [False] * random
-    assert len({layout._home(layout.new_id(b"", 500)).slot for _ in range(50)}) > 1
+    assert len({layout.look(layout.new_id(b"", 500)).slot for _ in range(50)}) > 1
 
 
 @given(
@@ -108,7 +108,7 @@ def test_an_id_tells_where_the_record_lies(home: bytes, size: tuple[int, int], p
 def test_a_record_is_read_as_it_was_filed_and_amended(nodes: Cluster, size: int, pages: int) -> None:
     """Whatever its size, and even if it is another one later than its id says."""
     with planned(nodes, pages) as store:
-        layout, ask = store._layout, store._wire.ask
+        layout, ask = store.protocol.layout, store.protocol.wire.ask
         for other in (0, 1, 100, 150, 1000):
             id, value = layout.new_id(bytes(6), size), bytes(range(256))[:size] * (2 if size > 256 else 1)
             assert ask([layout.file(id, value, b"a token.\1", b"", pends=True), layout.fetch(id, 1)]) == [
@@ -129,8 +129,8 @@ def test_a_record_is_read_as_it_was_filed_and_amended(nodes: Cluster, size: int,
 def test_an_id_that_is_taken_is_refused_even_to_its_worker(nodes: Cluster) -> None:
     """Ids are drawn: another page of the same worker may have it."""
     with planned(nodes) as store:
-        layout, ask, page = store._layout, store._wire.ask, stories(range(1))[0]
-        id, owner = layout.new_id(page.own_keys[0], 100), store._protocol.token + b"\1"
+        layout, ask, page = store.protocol.layout, store.protocol.wire.ask, stories(range(1))[0]
+        id, owner = layout.new_id(page.own_keys[0], 100), store.protocol.token + b"\1"
         first, second = (
             layout.file(id, b"1" * 100, owner, b"", pends=True),
             layout.file(id, b"2" * 100, owner, b"", pends=True),
@@ -148,57 +148,56 @@ def test_an_id_that_is_taken_is_refused_even_to_its_worker(nodes: Cluster) -> No
 
 @pytest.mark.parametrize("compares", [True, False])
 def test_a_page_that_draws_a_taken_id_leaves_the_other_page_as_it_is(
-    nodes: Cluster, monkeypatch: pytest.MonkeyPatch, compares: bool
+    clocked: ShardedOpener, monkeypatch: pytest.MonkeyPatch, compares: bool
 ) -> None:
-    """Both have the same URL, share keys, and are filed in the same millisecond."""
-    with sharded(nodes.url) as one, sharded(nodes.url) as other:
-        page, copy = record("http://a", "shared", "one"), record("http://a", "shared", "other")
-        (first,) = one.add_many([page])
-        assert first.id is not None
-        left = take_ids(monkeypatch, other, first.id)
-        with monkeypatch.context() as patched:
-            patched.setattr(other._protocol, "now", lambda: 0)
-            other._protocol._last = (first.id >> 48) - 1
-            judge = (lambda _: FilingDecision(copy)) if compares else None
-            (second,) = other.offer_judged([JudgedOffer(copy, judge, committed=True)])
-        assert left == []
-        assert second.id is not None
-        assert {each.id for each in one.records()} == {first.id, second.id}
-        for key in page.own_keys:
-            assert first.id in {hit.id for hit in one.find([key])}
-        assert one.forget("http://a") == 2
+    """Both have the same URL, share keys, and are filed in the same millisecond: the clock stands still."""
+    one, other = clocked(), clocked()
+    page, copy = record("http://a", "shared", "one"), record("http://a", "shared", "other")
+    (first,) = one.add_many([page])
+    assert first.id is not None
+    left = take_ids(monkeypatch, other, first.id)
+    judge = (lambda _: FilingDecision(copy)) if compares else None
+    (second,) = other.offer_judged([JudgedOffer(copy, judge, committed=True)])
+    assert left == []
+    assert second.id is not None
+    assert {each.id for each in one.records()} == {first.id, second.id}
+    for each in page.own_keys:
+        assert first.id in {hit.id for hit in one.find([each])}
+    assert one.forget("http://a") == 2
 
 
-def test_an_abandoned_page_leaves_the_page_that_has_its_id(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    with sharded(nodes.url) as one, sharded(nodes.url) as other:
-        page = story(1, "http://a")
-        (first,) = keep_ids(one, [page])
-        take_ids(monkeypatch, other, first)
-        other._protocol._last = first >> 48
-        with monkeypatch.context() as patched:
-            patched.setattr(other._wire, "ask", unreachable)
-            with pytest.raises(StoreUnreachableError):
-                other.add_many([page])
-        assert len(other._protocol.abandoned) == 1
-        other.renew()
-        assert not other._protocol.abandoned
-        for key in page.own_keys:
-            assert [hit.id for hit in one.find([key])] == [first]
+def test_an_abandoned_page_leaves_the_page_that_has_its_id(
+    clocked: ShardedOpener, clock_of: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = clocked(), clocked()
+    page = story(1, "http://a")
+    (first,) = keep_ids(one, [page])
+    take_ids(monkeypatch, other, first)
+    clock_of.now += 1  # it is filed later
+    with monkeypatch.context() as patched:
+        patched.setattr(other.protocol.wire, "ask", unreachable)
+        with pytest.raises(StoreUnreachableError):
+            other.add_many([page])
+    assert len(other.protocol.abandoned) == 1
+    other.renew()
+    assert not other.protocol.abandoned
+    for each in page.own_keys:
+        assert [hit.id for hit in one.find([each])] == [first]
 
 
 def test_a_namespace_without_free_ids_refuses_pages(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     with sharded(f"{nodes.url}?pages=1000000") as store:
         (end,) = store.add_many([record("http://a", "one")])
         assert end.id is not None
-        id = store._layout.short_id(end.id)
+        id = store.protocol.layout.short_id(end.id)
         with monkeypatch.context() as patched:
-            patched.setattr(store._layout, "new_id", lambda *_: id)
-            asked = store._wire.trips
+            patched.setattr(store.protocol.layout, "new_id", lambda *_: id)
+            asked = store.protocol.wire.trips
             with pytest.raises(
                 StoreError, match=r"has no free id for .* namespace 'news' is planned for 99\d,\d+ pages"
             ):
                 store.restore([record("http://a", "two")])
-            assert store._wire.trips - asked <= 3 * MOST_DRAWS
+            assert store.protocol.wire.trips - asked <= 3 * MOST_DRAWS
         assert [each.record.url for each in store.records()] == ["http://a"]
         assert store.restore([record("http://a", "two")]) == 1
 
@@ -207,28 +206,30 @@ def test_a_damaged_record_in_pieces_is_named_by_its_hash(nodes: Cluster) -> None
     with sharded(f"{nodes.url}?pages=1000000") as store:
         (end,) = store.add_many([record("http://a", "one")])
         assert end.id is not None
-        id = store._layout.short_id(end.id)
-        slot, name, _, field = store._layout.record_place(id)
+        id = store.protocol.layout.short_id(end.id)
+        slot, name, _, field = store.protocol.layout.record_place(id)
         assert not name.endswith(b":r")
-        (value,) = store._wire.ask([Command(slot, (b"HGET", name, field))])
-        store._wire.ask([Command(slot, (b"HSET", name, field, value[:30] + b"?" + value[31:]))])
+        (value,) = store.protocol.wire.ask([Command(slot, (b"HGET", name, field))])
+        store.protocol.wire.ask([Command(slot, (b"HSET", name, field, value[:30] + b"?" + value[31:]))])
         with pytest.raises(DamageError, match=f"{re.escape(name.decode())} {id.hex()}"):
             store.get(end.id)
 
 
-def test_a_page_that_has_the_id_of_a_replaced_one_stays(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    with sharded(nodes.url) as one, sharded(nodes.url) as other:
-        (old,) = keep_ids(one, [story(1, "http://a")])
-        new = claim_of(one, story(2, "http://b"))
-        assert other.forget("http://a") == 1
-        take_ids(monkeypatch, other, old)
-        other._protocol._last = old >> 48  # it is filed later
-        (end,) = other.add_many([story(3, "http://a")])
-        assert end.id is not None
-        assert end.id != old
-        assert one._layout.short_id(end.id) == one._layout.short_id(old)
-        assert one.commit([new], [old]) == 1
-        assert {each.record.url for each in one.records()} == {"http://a", "http://b"}
+def test_a_page_that_has_the_id_of_a_replaced_one_stays(
+    clocked: ShardedOpener, clock_of: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = clocked(), clocked()
+    (old,) = keep_ids(one, [story(1, "http://a")])
+    new = claim_of(one, story(2, "http://b"))
+    assert other.forget("http://a") == 1
+    left = take_ids(monkeypatch, other, old)
+    clock_of.now += 1  # it is filed later
+    (end,) = other.add_many([story(3, "http://a")])
+    assert left == []
+    assert end.id is not None
+    assert end.id != old
+    assert one.commit([new], [old]) == 1
+    assert {each.record.url for each in one.records()} == {"http://a", "http://b"}
 
 
 def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) -> None:
@@ -236,7 +237,7 @@ def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) 
     one, other = bytes.fromhex("ffc000000007"), (0xFFC000000007 + 122 * 2**24).to_bytes(6, "big")
     first, second = (replace(record(f"http://a/{key.hex()}"), keys=(key,)) for key in (one, other))
     with planned(nodes) as store:
-        assert store._layout._shelf(one) == store._layout._shelf(other)
+        assert store.protocol.layout.bucket(one) == store.protocol.layout.bucket(other)
         ids = store.add_many([first])
         assert ids[0].id is not None
         assert [hit.record.keys for hit in store.find([other])] == [(one,)]
@@ -253,7 +254,7 @@ def test_keys_that_share_a_bucket_are_told_apart_by_their_pages(nodes: Cluster) 
 def test_records_in_many_hashes_are_listed_and_counted_once(nodes: Cluster) -> None:
     """Some are whole, some in pieces, and in hashes that are no flat lists any more."""
     with planned(nodes) as store:
-        layout, ask, filed = store._layout, store._wire.ask, {}
+        layout, ask, filed = store.protocol.layout, store.protocol.wire.ask, {}
         for n in range(900):
             value = b"%06d" % n + bytes(600 if n % 9 == 0 else n % 190)
             id = layout.new_id(bytes(6), len(value))
@@ -355,7 +356,7 @@ def test_compiled_commands_refuse_what_are_no_bytes() -> None:
 def test_buckets_of_a_tag_are_spread_over_its_hashes() -> None:
     layout = ShardLayout(KeyNames("news"), "", PAGES)
     chance = Random(1)
-    names = [layout._shelf(b"\0\x01" + chance.randbytes(4))[1] for _ in range(122 * 64)]
+    names = [layout.bucket(b"\0\x01" + chance.randbytes(4)).words[1] for _ in range(122 * 64)]
     assert set(names) == set(layout.bucket_keys(0, 10**6))
     assert max(map(names.count, set(names))) < 128
 
@@ -382,7 +383,7 @@ def test_pages_are_kept_found_and_removed(nodes: Cluster) -> None:
 
 def test_workers_use_the_number_of_hashes_that_the_namespace_has(nodes: Cluster) -> None:
     with planned(nodes) as first, planned(nodes, 0) as second, planned(nodes, 10**8) as third:
-        assert [each._layout.shelves for each in (first, second, third)] == [122] * 3
+        assert [each.protocol.layout.shelves for each in (first, second, third)] == [122] * 3
         first.add_many(stories(range(20)))
         for other in (second, third):
             assert not any(offer.id for offer in other.add_many(stories(range(20), "b")))
@@ -392,7 +393,7 @@ def test_workers_use_the_number_of_hashes_that_the_namespace_has(nodes: Cluster)
 
 def test_a_namespace_without_a_plan_stays_as_it_is(nodes: Cluster) -> None:
     with planned(nodes, 0) as first, planned(nodes) as second:
-        assert (first._layout.shelves, second._layout.shelves) == (1, 1)
+        assert (first.protocol.layout.shelves, second.protocol.layout.shelves) == (1, 1)
         first.add_many(stories(range(20)))
         assert not any(offer.id for offer in second.add_many(stories(range(20), "b")))
 
@@ -402,7 +403,7 @@ def test_a_reset_removes_all_hashes_and_takes_the_new_plan(nodes: Cluster, pages
     with planned(nodes) as store:
         store.add_many(stories(range(200)))
     with planned(nodes, pages, reset=True) as store:
-        assert store._layout.shelves == ShardLayout(KeyNames("news"), "", pages).shelves
+        assert store.protocol.layout.shelves == ShardLayout(KeyNames("news"), "", pages).shelves
         assert store.info().pages == 0
         left = [key for node in nodes.primaries() for key in _keys(node)]
         assert [key for key in left if b":b" in key or b":r" in key] == []
@@ -427,7 +428,7 @@ def test_full_hashes_are_flat_lists(nodes: Cluster) -> None:
     chance = Random(2)
     with planned(nodes) as store:
         store.add_many([_under_one_tag(n, chance) for n in range(977)])
-        hashes = {*store._layout.bucket_keys(0, 122), *store._layout.record_keys(0, 1, 31)}
+        hashes = {*store.protocol.layout.bucket_keys(0, 122), *store.protocol.layout.record_keys(0, 1, 31)}
         found = []
         for node in nodes.primaries():
             with node.client() as client:
@@ -459,12 +460,12 @@ def test_a_namespace_that_has_outgrown_its_plan_is_reported(
     nodes: Cluster, caplog: pytest.LogCaptureFixture, pages: int, planned_for: int
 ) -> None:
     with planned(nodes, pages) as store:
-        layout = store._layout
+        layout = store.protocol.layout
         full = [(n, name) for n in range(0, TAGS, TAGS // SHELVES) for name in layout.bucket_keys(n, SHELVES)]
 
         def fill(first: int, after: int) -> None:
             fields = [part for n in range(first, after) for part in (b"%d" % n, b"id")]
-            store._wire.ask([Command(layout.stages(n)[0], (b"HSET", name, *fields)) for n, name in full])
+            store.protocol.wire.ask([Command(layout.stages(n)[0], (b"HSET", name, *fields)) for n, name in full])
 
         buckets = planned_for * 8 // TAGS // layout.shelves
         fill(0, 6 * buckets)

@@ -28,7 +28,7 @@ def test_the_views_agree() -> None:
 
 
 def test_nothing_is_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dedupcrawl.text.features._kernel", None)
+    monkeypatch.setattr("dedupcrawl.text.features.kernel", None)
     calls: list[str] = []
 
     def counted(name: str) -> Callable[..., object]:

@@ -56,7 +56,7 @@ texts = st.one_of(
 
 def by_numpy(call: Callable[[], object]) -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "_kernel", None)
+        patch.setattr(features, "kernel", None)
         return call()
 
 

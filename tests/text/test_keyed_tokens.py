@@ -76,29 +76,29 @@ class LatticeAttack:
     """Finds words with given hashes under a public base."""
 
     def __init__(self, base: int = GOLDEN) -> None:
-        self._base = base
+        self.base = base
         first = [Fraction(MODULUS)] + [Fraction(0)] * (LETTERS - 1)
         rest = [
             [Fraction(-pow(base, place, MODULUS) % MODULUS)]
             + [Fraction(int(place == other)) for other in range(1, LETTERS)]
             for place in range(1, LETTERS)
         ]
-        self._basis = reduced([first, *rest])
-        self._vectors, _ = orthogonal(self._basis)
+        self.basis = reduced([first, *rest])
+        self.vectors, _ = orthogonal(self.basis)
         steps = np.array(list(product(range(-3, 4), repeat=LETTERS)), object)
-        self._shifts = (steps @ np.array([[int(value) for value in row] for row in self._basis], object)).astype(int)
+        self.shifts = (steps @ np.array([[int(value) for value in row] for row in self.basis], object)).astype(int)
 
     def twin(self, target: int) -> str:
         """A word with this hash; "" if none was found."""
-        offset = (target - public_hash("\uac00" * LETTERS, self._base)) % MODULUS
+        offset = (target - public_hash("\uac00" * LETTERS, self.base)) % MODULUS
         near = [Fraction(offset), *[Fraction(0)] * (LETTERS - 1)]
         wanted = [value - SYLLABLES // 2 for value in near]
         point = near
-        for row, vector in zip(reversed(self._basis), reversed(self._vectors), strict=True):
+        for row, vector in zip(reversed(self.basis), reversed(self.vectors), strict=True):
             times = round(dot(wanted, vector) / dot(vector, vector))
             wanted = [a - times * b for a, b in zip(wanted, row, strict=True)]
             point = [a - times * b for a, b in zip(point, row, strict=True)]
-        found = np.array([int(value) for value in point]) + self._shifts
+        found = np.array([int(value) for value in point]) + self.shifts
         words = found[((found >= 0) & (found < SYLLABLES)).all(axis=1)]
         return "".join(chr(0xAC00 + int(value)) for value in words[0]) if len(words) else ""
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from redis.connection import AbstractConnection, DefaultParser
+from redis.connection import Connection, DefaultParser, UnixDomainSocketConnection
 from redis.exceptions import (
     AskError,
     InvalidResponse,
@@ -59,7 +59,7 @@ def _import_hiredis() -> Any:
 
 hiredis = _import_hiredis()  #: packs requests and parses replies; without it redis-py and Python do
 #: Sends and receives like a blocking socket, in less time; None where it is not compiled.
-_exchange_in_c: Callable[[sockets.socket, bytes], int | bytes] | None = (
+exchange_in_c: Callable[[sockets.socket, bytes], int | bytes] | None = (
     packing.exchange if packing is not None and packing.CAN_EXCHANGE else None
 )
 
@@ -205,8 +205,7 @@ class PipelinedConnection:
         self._kept: list[Any] = []  # redis-py's connections have few types
         self._give_back: Callable[[Any], None] = self._kept.append if keep_connections else self._pool.release
         self._has_functions = functions
-        self._is_direct = _can_exchange_directly(self._pool)
-        self._is_limited_by_kernel = self._is_direct and keep_connections
+        self._is_direct = keep_connections and can_exchange_directly(self._pool)
 
     def call(self, operation: PreparedScript, rest: Sequence[Argument]) -> Any:
         """Call a script or its function."""
@@ -263,9 +262,9 @@ class PipelinedConnection:
             connection = self._kept.pop()
         except IndexError:
             connection = self._connect()
-        exchange = _exchange_directly if self._is_direct else _exchange
+        send = exchange_directly if self._is_direct else exchange
         try:
-            replies = exchange(connection, data, count)
+            replies = send(connection, data, count)
         except ResponseError:
             self._give_back(connection)
             raise
@@ -282,7 +281,7 @@ class PipelinedConnection:
             connection: Any = self._pool.get_connection()
         except SERVER_ERRORS as error:
             raise NotConnectedError from error
-        if self._is_limited_by_kernel:
+        if self._is_direct:
             with suppress(OSError):  # of a connection that is broken already: the next call finds it
                 let_kernel_time_out(connection._sock)
         return connection
@@ -313,7 +312,7 @@ def was_refused(error: ResponseError) -> bool:
     return isinstance(error, _REFUSALS) or str(error).startswith(_REFUSED)
 
 
-def _exchange(connection: Any, data: bytes, count: int) -> list[Any]:
+def exchange(connection: Any, data: bytes, count: int) -> list[Any]:
     """Send requests, and return the replies as redis-py reads them; errors of the server are returned."""
     connection.send_packed_command([data])
     return [read_reply(connection) for _ in range(count)]
@@ -327,40 +326,40 @@ def read_reply(connection: Any) -> Any:
         return error
 
 
-def _can_exchange_directly(pool: ConnectionPool) -> bool:
-    """Whether nothing would be lost if replies are not read by redis-py.
+def can_exchange_directly(pool: ConnectionPool) -> bool:
+    """Whether compiled code may send and receive on the sockets of a pool, in place of redis-py.
 
-    Its connections check their health when they are asked to. Those of Sentinel take a read-only server for a primary
-    that was replaced.
+    The connections of redis-py check their health when they are asked to. Those of Sentinel take a read-only server for
+    a primary that was replaced. With TLS, to send and receive without redis-py saves nothing.
     """
-    reads_plainly = pool.connection_class.read_response is AbstractConnection.read_response
-    return hiredis is not None and reads_plainly and not pool.connection_kwargs.get("health_check_interval")
+    is_plain = pool.connection_class in {Connection, UnixDomainSocketConnection}
+    is_possible = exchange_in_c is not None and hiredis is not None
+    return is_possible and is_plain and not pool.connection_kwargs.get("health_check_interval")
 
 
-def _exchange_directly(connection: Any, data: bytes, count: int) -> list[Any]:
-    """Send requests on the socket of the connection, and return the replies as hiredis reads them."""
+def exchange_directly(connection: Any, data: bytes, count: int) -> list[Any]:
+    """Send requests on the socket of a connection, and return the replies; errors of the server are returned.
+
+    redis-py sends them if the socket does not leave its time limit to the kernel.
+    """
     socket = connection._sock  # redis-py has no public name for it
-    if socket is None:
-        return _exchange(connection, data, count)
+    if socket is None or socket.gettimeout() is not None:
+        return exchange(connection, data, count)
     try:
         received = _send_and_receive(socket, data, count)
         return [received] if type(received) is int else read_replies(socket, cast("bytes", received), count)
     except BlockingIOError as error:  # the time limit of the kernel
         raise NoReply("Timeout of the socket: timed out") from error
-    except TimeoutError as error:
-        raise NoReply(f"Timeout of the socket: {error}") from error
     except OSError as error:
         raise NoConnection(f"Error of the socket: {error}") from error
 
 
-def _send_and_receive(socket: Any, data: bytes, count: int) -> int | bytes:
+def _send_and_receive(socket: sockets.socket, data: bytes, count: int) -> int | bytes:
     """Send requests, and return the first bytes of the replies; a single reply that is a number needs no reader."""
-    if count == 1 and _exchange_in_c is not None and type(socket) is sockets.socket and socket.gettimeout() is None:
-        return _exchange_in_c(socket, data)
+    if count == 1 and exchange_in_c is not None:
+        return exchange_in_c(socket, data)
     socket.sendall(data)
-    received: bytes = socket.recv(CHUNK)
-    is_number = count == 1 and received[:1] == b":" and received[-2:] == b"\r\n"
-    return int(received[1:-2]) if is_number else received
+    return socket.recv(CHUNK)
 
 
 def let_kernel_time_out(socket: Any) -> None:

@@ -118,40 +118,56 @@ def test_a_full_disk_behind_a_torn_line_leaves_the_whole_ones(tmp_path: Path, mo
         file.add(pair(1), AnswerKind.SAME, STRATUM)
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:40])
+    disk = Disk(monkeypatch)
     with LabelFile(path) as file:
-        monkeypatch.setattr(file, "_file", _FullDisk(file._file))
+        disk.room = 10
         with pytest.raises(DedupError, match="No space left"):
             file.add(pair(2), AnswerKind.SAME, STRATUM)
     assert path.read_bytes() == whole
 
 
 def test_a_full_disk_leaves_no_half_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "labels.jsonl"
+    path, disk = tmp_path / "labels.jsonl", Disk(monkeypatch)
     with LabelFile(path) as file:
         file.add(pair(1), AnswerKind.SAME, STRATUM)
         whole = path.read_bytes()
-        monkeypatch.setattr(file, "_file", _FullDisk(file._file))
+        disk.room = 10
         with pytest.raises(DedupError, match="No space left"):
             file.add(pair(2), AnswerKind.SAME, STRATUM)
         assert path.read_bytes() == whole
         assert set(file.labels) == {pair(1).id}
 
 
-class _FullDisk:
-    """Accepts ten more bytes."""
+class Disk:
+    """The disk of files that are opened to append to them."""
 
-    def __init__(self, file: Any) -> None:
-        self._file, self._room = file, 10
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.room: int | None = None  #: bytes; None: more than anything needs
+        open_file: Any = Path.open
+
+        def opened(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+            file = open_file(path, mode, *args, **options)
+            return FileOnDisk(file, self) if mode == "ab" else file
+
+        monkeypatch.setattr(Path, "open", opened)
+
+
+class FileOnDisk:
+    """A file that is written as far as there is room."""
+
+    def __init__(self, file: Any, disk: Disk) -> None:
+        self.file, self.disk = file, disk
 
     def write(self, data: memoryview) -> int:
-        if not self._room:
+        room = len(data) if self.disk.room is None else self.disk.room
+        if not room:
             raise OSError(28, "No space left on device")
-        taken = self._file.write(data[: self._room])
-        self._room = 0
-        return int(taken)
+        taken = int(self.file.write(data[:room]))
+        self.disk.room = None if self.disk.room is None else room - taken
+        return taken
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
+        return getattr(self.file, name)
 
 
 def test_what_was_labelled_by_other_means_needs_little(tmp_path: Path) -> None:

@@ -46,37 +46,37 @@ class _MadeUp:
     def __init__(self, chance: Random) -> None:
         lexicon = files("dedupcrawl.text") / "data" / "en.lexicon.gz"
         frequencies = read_counts(lexicon.read_bytes()).frequencies
-        self._words = list(frequencies)
-        self._weights = list(accumulate(frequencies.values()))
+        self.words = list(frequencies)
+        self.weights = list(accumulate(frequencies.values()))
         chinese = (each.paragraphs for each in load_content().articles.values() if each.language == "zh")
-        self._characters = [one for paragraphs in chinese for one in "".join(paragraphs) if one > "\u4e00"]
-        self._chance = chance
+        self.characters = [one for paragraphs in chinese for one in "".join(paragraphs) if one > "\u4e00"]
+        self.chance = chance
 
     def pages(self, rows: int) -> tuple[PageRow, ...]:
         made: list[PageRow] = []
         for number in range(rows):
-            is_copy = made and self._chance.random() < _COPIES
-            made.append(self._copy(number, self._chance.choice(made[-2_000:])) if is_copy else self._new(number))
+            is_copy = made and self.chance.random() < _COPIES
+            made.append(self.copy(number, self.chance.choice(made[-2_000:])) if is_copy else self.new(number))
         return tuple(sorted(made, key=lambda page: page.outcome))
 
-    def _new(self, number: int) -> PageRow:
-        title = self._title()
-        cluster = f"{self._chance.getrandbits(48):012x}"
-        return self._row(number, title, cluster)
+    def new(self, number: int) -> PageRow:
+        title = self.title()
+        cluster = f"{self.chance.getrandbits(48):012x}"
+        return self.row(number, title, cluster)
 
-    def _row(self, number: int, title: str, cluster: str) -> PageRow:
-        host = f"www.{self._words[self._chance.randrange(_HOSTS)]}-daily.example"
-        chance = self._chance
+    def row(self, number: int, title: str, cluster: str) -> PageRow:
+        host = f"www.{self.words[self.chance.randrange(_HOSTS)]}-daily.example"
+        chance = self.chance
         slug = "-".join(word.lower() for word in title.split() if word.isascii()) or f"{chance.getrandbits(40):x}"
         day = f"2026/11/{chance.randrange(1, 30):02}"
         url = f"https://{host}/{chance.choice(_SECTIONS)}/{day}/{slug}-{number}.html"
         time = BEGIN + number * 0.37 + chance.random()
         return PageRow(url, title, host, time, chance.randrange(8_000, 200_000), "unique", "kept", cluster=cluster)
 
-    def _copy(self, number: int, first: PageRow) -> PageRow:
-        chance = self._chance
-        title = first.title if chance.random() < 0.6 else self._title()
-        row = self._row(number, title, first.cluster)
+    def copy(self, number: int, first: PageRow) -> PageRow:
+        chance = self.chance
+        title = first.title if chance.random() < 0.6 else self.title()
+        row = self.row(number, title, first.cluster)
         similarity = 0.8 + 0.2 * chance.random()
         lengths = chance.randrange(300, 9_000), chance.randrange(300, 9_000)
         of = first.of or first.url
@@ -94,20 +94,20 @@ class _MadeUp:
             pair=None,
         )
 
-    def _title(self) -> str:
-        if self._chance.random() < 1 / 3:
-            return "".join(self._chance.choices(self._characters, k=self._chance.randrange(12, 26)))
-        return self._prose(self._chance.randrange(6, 12)).capitalize()
+    def title(self) -> str:
+        if self.chance.random() < 1 / 3:
+            return "".join(self.chance.choices(self.characters, k=self.chance.randrange(12, 26)))
+        return self.prose(self.chance.randrange(6, 12)).capitalize()
 
-    def _prose(self, words: int) -> str:
-        return " ".join(self._chance.choices(self._words, cum_weights=self._weights, k=words))
+    def prose(self, words: int) -> str:
+        return " ".join(self.chance.choices(self.words, cum_weights=self.weights, k=words))
 
     def changes(self) -> tuple[Change, ...]:
         """Return two texts of about 3,000 characters, five paragraphs, with a change in four of them."""
         made = []
         for _ in range(4):
-            same = self._prose(100) + "\n" + self._prose(20) + " "
-            made += [Change(same, same), Change(self._prose(3), self._prose(2))]
+            same = self.prose(100) + "\n" + self.prose(20) + " "
+            made += [Change(same, same), Change(self.prose(3), self.prose(2))]
         return tuple(made)
 
 

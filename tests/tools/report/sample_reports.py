@@ -61,29 +61,29 @@ class _Judged:
                 story = write_story(content, page)
                 url = f"https://{page.site}.example{page.path}"
                 self.texts[url] = story.title, story.text
-                self._judge(dedup, Page.from_text(story.text, url, story.title))
-            self.pairs = self._pairs(dedup)
+                self.judge(dedup, Page.from_text(story.text, url, story.title))
+            self.pairs = self.all_pairs(dedup)
 
-    def _judge(self, dedup: Deduplicator, page: Page) -> None:
+    def judge(self, dedup: Deduplicator, page: Page) -> None:
         record = dedup.fingerprint(page)
         self.verdicts.append(record if isinstance(record, Verdict) else dedup.add(page))
         if not isinstance(record, Verdict):
             self.records[page.url] = record
 
-    def _pairs(self, dedup: Deduplicator) -> tuple[Pair, ...]:
+    def all_pairs(self, dedup: Deduplicator) -> tuple[Pair, ...]:
         related = [
-            self._pair(dedup, each.url, each.of, str(each.relation), each.detector or "")
+            self.pair(dedup, each.url, each.of, str(each.relation), each.detector or "")
             for each in self.verdicts
             if each.of in self.records and each.url in self.records
         ]
-        return (*related, *self._near(dedup))
+        return (*related, *self.near(dedup))
 
-    def _near(self, dedup: Deduplicator) -> list[Pair]:
+    def near(self, dedup: Deduplicator) -> list[Pair]:
         kept = [each.url for each in self.verdicts if each.keep and not each.of and each.url in self.records]
-        pairs = [self._pair(dedup, new, old, "", "") for place, new in enumerate(kept) for old in kept[:place][-6:]]
+        pairs = [self.pair(dedup, new, old, "", "") for place, new in enumerate(kept) for old in kept[:place][-6:]]
         return sorted(pairs, key=lambda pair: -(pair.similarity or 0))[:25]
 
-    def _pair(self, dedup: Deduplicator, new: str, old: str, relation: str, decided: str) -> Pair:
+    def pair(self, dedup: Deduplicator, new: str, old: str, relation: str, decided: str) -> Pair:
         assessments = dedup.assessments(self.records[new], self.records[old])
         asked = [each.similarity or 0 for each in assessments if decided in ("", each.detector)]
         compared = compare_texts(self.texts[old][1], self.texts[new][1])
@@ -92,7 +92,7 @@ class _Judged:
         return Pair(new, old, *titles, assessments, relation, decided, similarity, compared.changes, compared.is_cut)
 
     def report(self) -> Report:
-        rows = self._rows()
+        rows = self.rows()
         clusters = _clusters(rows)
         dropped = [row for row in rows if row.outcome == "dropped"]
         return Report(
@@ -112,21 +112,21 @@ class _Judged:
                 for (copy, source), pages in Counter((row.host, _host(row.of)) for row in dropped).most_common()
             ),
             detectors=Counter(row.detector for row in dropped),
-            histograms=self._histograms(),
+            histograms=self.histograms(),
             pages=rows,
             clusters=clusters,
             pairs=self.pairs,
             misses=tuple(place for place, pair in enumerate(self.pairs) if not pair.relation),
         )
 
-    def _rows(self) -> tuple[PageRow, ...]:
+    def rows(self) -> tuple[PageRow, ...]:
         places = {pair.new: place for place, pair in enumerate(self.pairs) if pair.relation}
         return tuple(
-            self._row(verdict, BEGIN + STEP * number, places.get(verdict.url))
+            self.row(verdict, BEGIN + STEP * number, places.get(verdict.url))
             for number, verdict in enumerate(self.verdicts)
         )
 
-    def _row(self, verdict: Verdict, time: float, pair: int | None) -> PageRow:
+    def row(self, verdict: Verdict, time: float, pair: int | None) -> PageRow:
         title, text = self.texts[verdict.url]
         return PageRow(
             verdict.url,
@@ -146,7 +146,7 @@ class _Judged:
             pair,
         )
 
-    def _histograms(self) -> tuple[Histogram, ...]:
+    def histograms(self) -> tuple[Histogram, ...]:
         edges = tuple(bin / 20 for bin in range(21))
         made = []
         for detector in DETECTORS:

@@ -72,7 +72,7 @@ class ValueCodec:
 
     def __init__(self, scheme: str, secret: SecretSeed | None = None) -> None:
         self._sketches = stored_sketches(json.loads(scheme), secret)
-        self._is_compiled = compiled is not None
+        self.is_compiled = compiled is not None  #: whether compiled code packs and unpacks
 
     def pack(self, record: Record, filed: int, seen: int) -> bytes:
         """Return a record as a value; the times are milliseconds of the servers' clock.
@@ -83,7 +83,7 @@ class ValueCodec:
         cluster = record.cluster.encode(*_TEXT)
         if self._sketches is None or not self._is_lean(record, cluster):
             return _times(filed, seen) + pack_record(record)
-        if self._is_compiled:
+        if self.is_compiled:
             url, minhash = pack_url(record.url), self._sketches.minhash
             value: bytes | None = compiled.pack_value(filed, seen, record, cluster, minhash, url)
             if value is not None:
@@ -121,7 +121,7 @@ class ValueCodec:
             DamageError: the value is damaged or has another version.
         """
         seen = seen_in(value)
-        if self._is_compiled and self._sketches is not None:
+        if self.is_compiled and self._sketches is not None:
             stored = self._sketches
             found = compiled.unpack_value(value, stored.count, stored.minhash, stored.slots, HASH_BYTES, TAG)
             if found is not None:

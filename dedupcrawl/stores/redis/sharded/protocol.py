@@ -115,7 +115,7 @@ class ShardWriter(ShardReader):
         super().__init__(layout, now, lease=lease, ttl=ttl, asks_servers=asks_servers)
         self.wire, self._clock = wire, clock
         self._last = 0
-        self._duplicates = 0.0  # share of the latest pages
+        self.duplicates = 0.0  #: share of the latest pages; decides whether pages are looked up before they are filed
         self.token = b""  #: of this worker
         self.abandoned: dict[
             bytes, UnsettledClaim
@@ -174,7 +174,7 @@ class ShardWriter(ShardReader):
         """
         lookup_kind = (
             LookupKind.NOT
-            if self._duplicates <= LOOK_RATE
+            if self.duplicates <= LOOK_RATE
             else LookupKind.ONE_NODE
             if len(offers) == 1
             else LookupKind.ALL_NODES
@@ -189,7 +189,7 @@ class ShardWriter(ShardReader):
         ends = cast("list[Offer]", found)
         for each, end in zip(offers, ends, strict=True):
             if each.judge is not None:
-                self._duplicates += ((end.id is None) - self._duplicates) / MEMORY
+                self.duplicates += ((end.id is None) - self.duplicates) / MEMORY
         return ends, claimed, lost
 
     # -- one page -------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class ShardedStore(ServerStore, JudgedStore):
             self._session.end()
             raise
         self._layout = ShardLayout(self._names, self.url, address.pages)
-        self._protocol = ShardWriter(
+        self.protocol = ShardWriter(
             self._layout,
             self._wire,
             self._now,
@@ -97,7 +97,7 @@ class ShardedStore(ServerStore, JudgedStore):
             ttl=self._ttl,
             asks_servers=options.server_clock is None,
         )
-        self._own = self._protocol.own
+        self._own = self.protocol.own
         self._superseded: set[int] = set()  # ids of records to remove: others that are committed replace them
         try:
             self._synchronize()
@@ -130,8 +130,8 @@ class ShardedStore(ServerStore, JudgedStore):
         self._renewed = self._now()
         if not self._extend_lease("1"):
             raise StoreUnreachableError(f"The store {self.url} cannot be used now: a failover has lost a lease.")
-        self._protocol.tokens.add(token)
-        self._protocol.token = token
+        self.protocol.tokens.add(token)
+        self.protocol.token = token
 
     def _extend_lease(self, is_new: str) -> bool:
         """Begin or renew the lease; return False if there is none any more.
@@ -161,15 +161,15 @@ class ShardedStore(ServerStore, JudgedStore):
                 self.lost_leases += 1  # before the new token: what was filed until now has the old one
                 self._enter()
         self._adopt_own()
-        self._ask(self._protocol.withdrawn.due)
-        self._protocol.withdrawn.sent()
+        self._ask(self.protocol.withdrawn.due)
+        self.protocol.withdrawn.sent()
         self._end_stages()
         self._clean_up()
         return len(self._own)
 
     def _adopt_own(self) -> None:
         """Give the claims of ended leases to the new token; forget those that others have removed."""
-        token = self._protocol.token
+        token = self.protocol.token
         with self._lock:
             late = [(id, claim) for id, claim in self._own.items() if claim.token != token]
         commands = [self._layout.adopt(claim.id, claim.token, token) for _, claim in late]
@@ -203,7 +203,7 @@ class ShardedStore(ServerStore, JudgedStore):
         check_unused(self.url, self.namespace, users)
         new = self._layout.shelves
         self._layout.set_shelves(self._session.with_client(lambda client: stored_shelves(client, self._names)))
-        pages = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens))).pages
+        pages = count_namespace(self._layout, self._ask, lambda tokens: self._run(self.protocol.dead(tokens))).pages
         remove_keys(self._layout, self._ask)
         self._layout.set_shelves(new)
         self._session.with_client(lambda client: client.unlink(*map(self._names.key, ("meta", "owners", "workers"))))
@@ -226,12 +226,12 @@ class ShardedStore(ServerStore, JudgedStore):
         claimed: list[UnsettledClaim] = []
         try:
             for some, old in zip_longest(chunked(offers, AT_ONCE), chunked(committed.values(), AT_ONCE)):
-                offered, claims, gone = self._protocol.offer(some or (), old or ())
+                offered, claims, gone = self.protocol.offer(some or (), old or ())
                 ends += offered
                 claimed += claims
                 lost += gone
         except BaseException:
-            self._protocol.abandoned.update((claim.id, claim) for claim in claimed)
+            self.protocol.abandoned.update((claim.id, claim) for claim in claimed)
             raise
         self._expire_some(len(offers))
         permanent = {end.id for end, offer in zip(ends, offers, strict=True) if offer.committed}
@@ -251,7 +251,7 @@ class ShardedStore(ServerStore, JudgedStore):
             if some is None:
                 self._visits = scanned(self._layout, self._ask)
             else:
-                expired = [(id, each) for id, each in some if self._protocol.is_expired(each)]
+                expired = [(id, each) for id, each in some if self.protocol.is_expired(each)]
                 self._remove_records(expired)
         finally:
             self._visiting.release()
@@ -259,12 +259,12 @@ class ShardedStore(ServerStore, JudgedStore):
     def _clean_up(self) -> None:
         """Do what an error has prevented: withdraw pages that may have been filed, and remove those replaced."""
         self._supersede()
-        for claim in list(self._protocol.abandoned.values()):
-            found = self._run(self._protocol.states([claim.id]))[claim.id]
+        for claim in list(self.protocol.abandoned.values()):
+            found = self._run(self.protocol.states([claim.id]))[claim.id]
             if not found.value or long_id(claim.id, found.value) == claim.long_id:  # else another page has the id
                 keys = claim.record.keys
-                self._ask(self._protocol.removal(claim.id, claim.filed, keys, condemned=self._now()))
-            self._protocol.abandoned.pop(claim.id, None)
+                self._ask(self.protocol.removal(claim.id, claim.filed, keys, condemned=self._now()))
+            self.protocol.abandoned.pop(claim.id, None)
 
     def offer(self, record: Record, since: int = 0) -> Offer:
         return self._offer([record], since, committed=False)[0]
@@ -280,7 +280,7 @@ class ShardedStore(ServerStore, JudgedStore):
 
     def restore(self, records: Sequence[Record]) -> int:
         self._clean_up()
-        found = self._protocol.run([self._protocol.find(record.own_keys) for record in records])
+        found = self.protocol.run([self.protocol.find(record.own_keys) for record in records])
         fresh = [record for record, hits in zip(records, found, strict=True) if not record.is_among(hits)]
         self._offer(fresh, FILE_ANYWAY, committed=True)
         return len(fresh)
@@ -317,7 +317,7 @@ class ShardedStore(ServerStore, JudgedStore):
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
         self._session.check()
         own = dict(self._own_filings(ids))
-        lost = [self._run(self._protocol.commit(some)) for some in chunked(own.values(), AT_ONCE)]
+        lost = [self._run(self.protocol.commit(some)) for some in chunked(own.values(), AT_ONCE)]
         committed = len(own) - sum(map(len, lost))
         self._remove_own(own)
         if committed:
@@ -335,7 +335,7 @@ class ShardedStore(ServerStore, JudgedStore):
             self._superseded.update(id for id in ids if id > 0)
             old = frozenset(self._superseded)
         if old:
-            found = self._run(self._protocol.states(sorted({self._layout.short_id(id) for id in old})))
+            found = self._run(self.protocol.states(sorted({self._layout.short_id(id) for id in old})))
             # Another page may have the short id by now.
             self._remove_records(
                 [(id, each) for id, each in found.items() if each.value and long_id(id, each.value) in old]
@@ -346,7 +346,7 @@ class ShardedStore(ServerStore, JudgedStore):
     def _remove_records(self, found: Sequence[tuple[bytes, ClaimEntry]]) -> int:
         """Remove records, whatever their state, and their ids in the buckets; return how many were there."""
         removed = self._count([self._layout.remove(id, each.value[:TIME_BYTES]) for id, each in found])
-        leaves = [self._layout.leave(key, id) for id, each in found for key in self._protocol.keys_of(id, each)]
+        leaves = [self._layout.leave(key, id) for id, each in found for key in self.protocol.keys_of(id, each)]
         self._ask(leaves)
         self._remove_own(long_id(id, each.value) for id, each in found)
         return removed
@@ -355,7 +355,7 @@ class ShardedStore(ServerStore, JudgedStore):
         own = self._own_filings(ids)
         removals = [self._layout.remove(each.id, packed_time(each.filed)) for _, each in own]
         released = self._count(removals)
-        self._protocol.withdrawn.add(removals)
+        self.protocol.withdrawn.add(removals)
         self._ask([self._layout.leave(key, each.id) for _, each in own for key in each.record.keys])
         self._remove_own(id for id, _ in own)
         return released
@@ -364,28 +364,28 @@ class ShardedStore(ServerStore, JudgedStore):
 
     def _run(self, rounds: Rounds[T]) -> T:
         self._session.check()
-        return self._protocol.run([rounds])[0]
+        return self.protocol.run([rounds])[0]
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
         join_keys(probes)  # checks them
-        return self._run(self._protocol.find(tuple(dict.fromkeys(probes))))
+        return self._run(self.protocol.find(tuple(dict.fromkeys(probes))))
 
     def get(self, id: int) -> Candidate | None:
-        hits = self._run(self._protocol.live([self._layout.short_id(id)])) if id > 0 else ()
+        hits = self._run(self.protocol.live([self._layout.short_id(id)])) if id > 0 else ()
         return next((hit for hit in hits if hit.id == id), None)
 
     def lookup(self, url: str) -> Candidate | None:
         packed = self._ask([self._layout.bucket(url_key(url))])[0]
-        hits = self._run(self._protocol.live(self._layout.ids_in(packed or b"")))
+        hits = self._run(self.protocol.live(self._layout.ids_in(packed or b"")))
         return next((hit for hit in reversed(hits) if hit.record.url == url), None)
 
     def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
         for some in scanned(self._layout, self._ask):
-            live = self._run(self._protocol.only_live(dict(some)))
+            live = self._run(self.protocol.only_live(dict(some)))
             found = []
             for id, each in live.items():
                 try:
-                    found.append(self._layout.candidate(id, each, self._protocol.tokens))
+                    found.append(self._layout.candidate(id, each, self.protocol.tokens))
                 except DamageError as error:
                     on_damage(error)
             yield from sorted(found, key=lambda candidate: candidate.id)
@@ -395,7 +395,7 @@ class ShardedStore(ServerStore, JudgedStore):
     def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
         packed = self._ask([self._layout.bucket(url_key(url))])[0] or b""
         ids = self._layout.ids_in(packed)
-        states = self._run(self._protocol.states(ids)) if ids else {}
+        states = self._run(self.protocol.states(ids)) if ids else {}
         removed = self._remove_records(self._of_url(url, states.items(), on_damage))
         if len(ids) >= SCAN_CAP:  # older records of the URL may have left the bucket; all have the same home
             for some in scanned(self._layout, self._ask, [self._layout.tag_of(url_key(url))]):
@@ -408,7 +408,7 @@ class ShardedStore(ServerStore, JudgedStore):
         there = []
         for id, each in found:
             try:
-                if each.value and self._layout.candidate(id, each, self._protocol.tokens).record.url == url:
+                if each.value and self._layout.candidate(id, each, self.protocol.tokens).record.url == url:
                     there.append((id, each))
             except DamageError as error:
                 on_damage(error)
@@ -419,12 +419,12 @@ class ShardedStore(ServerStore, JudgedStore):
         removed = 0
         before = self._now() - milliseconds(self._clock() - older_than)
         for some in scanned(self._layout, self._ask):
-            live = self._run(self._protocol.only_live(dict(some)))
+            live = self._run(self.protocol.only_live(dict(some)))
             old = {id for id, each in live.items() if each.state == b"c" and seen_in(each.value) < before}
             doomed = [(id, each) for id, each in some if id in old or id not in live or each.state == b"u"]
             sound = [each for each in doomed if self._is_sound(*each, on_damage)]
             removed += self._remove_records([each for each in sound if each[0] in old])
-            removed += len(self._run(self._protocol.remove_dead([each for each in sound if each[0] not in old])))
+            removed += len(self._run(self.protocol.remove_dead([each for each in sound if each[0] not in old])))
         swept = self._ask([self._layout.sweep(n, self._now() - CONDEMNED_FOR) for n in range(TAGS)])
         staged = {id for n, reply in enumerate(swept) for id in self._layout.swept(n, reply)}
         self._ask([self._layout.tidy(id) for id in sorted(staged)])
@@ -434,14 +434,14 @@ class ShardedStore(ServerStore, JudgedStore):
 
     def _is_sound(self, id: bytes, found: ClaimEntry, on_damage: OnDamage) -> bool:
         try:
-            self._layout.candidate(id, found, self._protocol.tokens)
+            self._layout.candidate(id, found, self.protocol.tokens)
         except DamageError as error:
             on_damage(error)
             return False
         return True
 
     def info(self) -> StoreInfo:
-        count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self._protocol.dead(tokens)))
+        count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self.protocol.dead(tokens)))
         bytes_used = memory_bytes(self._layout, self._ask)
         return StoreInfo(
             self.url, self.namespace, bytes=bytes_used, scheme=self._meta.scheme, layout=SHARDED, **count._asdict()

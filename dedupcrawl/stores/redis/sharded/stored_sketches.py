@@ -48,7 +48,8 @@ class SketchCodec:
         self.count = 1 if minhash is None else 2
         self.slots = int(constants.get("slots", 0))
         self._bands = constants.get("bands", 0), constants.get("rows", 0), seed
-        self._maker = self._new_maker(constants, seed) if minhash is not None and is_compiled() else None
+        #: computes the keys of a record in one call; None without the kernel
+        self.maker = self._new_maker(constants, seed) if minhash is not None and is_compiled() else None
 
     def _new_maker(self, constants: Mapping[str, Any], seed: int) -> RecordBuilder:
         """Return what computes the keys of a record in one call."""
@@ -73,8 +74,8 @@ class SketchCodec:
         """Return the bucket keys of a record, without that of its URL; None if its sketches are not those of a page."""
         if len(sketches) != self.count:
             return None
-        if self._maker is not None:
-            return self._maker.keys(sketches[self._exact], sketches[1 - self._exact])
+        if self.maker is not None:
+            return self.maker.keys(sketches[self._exact], sketches[1 - self._exact])
         return self.keys_by_reference(sketches)
 
     def keys_by_reference(self, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:

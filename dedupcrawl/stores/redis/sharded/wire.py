@@ -113,12 +113,14 @@ class ShardTransport:
 
     def __init__(self, address: ConnectionOptions, scripts: Mapping[bytes, bytes], patience: float) -> None:
         self._shown, self._secrets = address.shown, address.secrets
-        self._scripts, self._patience = scripts, patience
+        self._scripts = scripts
+        self.patience = patience
         ignored = {"db", "host", "port", "max_connections"}
         self._options = {name: value for name, value in address.options.items() if name not in ignored}
         self._kind = SSLConnection if address.tls else Connection
         self._wait = address.wait_replicas
-        self._wait_ms = max(1, round(1000 * WAIT_SHARE * float(address.options["socket_timeout"])))
+        #: milliseconds for which a node waits for its replicas
+        self.wait_ms = max(1, round(1000 * WAIT_SHARE * float(address.options["socket_timeout"])))
         self._seeds: list[Place] = list(address.seeds)
         self._idle: dict[Place, list[_NodeConnection]] = {}
         self._lock = Lock()
@@ -182,11 +184,11 @@ class ShardTransport:
             if cause is None and turn > REDIRECTS:
                 cause = NoConnection("its nodes redirect a call to each other")
             if cause is not None:
-                if time.monotonic() - began > self._patience:
+                if time.monotonic() - began > self.patience:
                     raise self._error(cause)
                 time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
-                self._look_up_map()
+                self.look_up_map()
         del replies[wanted:]
         refused = next((reply for reply in replies if isinstance(reply, Exception)), None) if is_refused else None
         if refused is not None:
@@ -259,7 +261,7 @@ class ShardTransport:
             raise NoConnection("no node of the cluster has the slot")
         writes = self._wait and any(commands[n].words[0] not in _READS for n in sending.numbers)
         if writes and self._has_replicas(sending.place):
-            sending.parts.append(_packed((b"WAIT", b"%d" % self._wait, b"%d" % self._wait_ms)))
+            sending.parts.append(_packed((b"WAIT", b"%d" % self._wait, b"%d" % self.wait_ms)))
             sending.waits = True
         sending.link = self._take(sending.place)
         sending.link.send(sending.parts)
@@ -268,7 +270,7 @@ class ShardTransport:
         """Whether a node may have enough replicas; one without costs no timeout until the map is looked up again."""
         known = self.map.replicas.get(place)  # None: a slot has moved to a node that the map does not name yet
         if known is None or (known < self._wait and time.monotonic() - self.map.made > MAP_LIFE):
-            self._look_up_map()
+            self.look_up_map()
         return self.map.replicas.get(place, self._wait) >= self._wait
 
     def _receive(self, sending: _CommandBatch) -> tuple[list[Any], int]:
@@ -355,7 +357,8 @@ class ShardTransport:
             return found
         raise self._error(cause)
 
-    def _look_up_map(self) -> None:
+    def look_up_map(self) -> None:
+        """Ask again who has which slots; without an answer, the map stays as it is."""
         with suppress(StoreError):  # the commands are sent again, and say what is wrong
             self.map = self._new_map()
 
