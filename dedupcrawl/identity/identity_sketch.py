@@ -107,7 +107,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         seed: key of the hashes, 0…2⁶⁴ - 1.
         fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
-    sketcher = _sketcher(seed)
+    sketcher = sketcher_of(seed)
     named = (_folded_name(page.heading, fold_chinese=fold_chinese), _folded_name(page.title, fold_chinese=fold_chinese))
     sketch = None
     if not isinstance(sketcher, ReferenceSketcher):
@@ -133,7 +133,7 @@ def _sketch_in_steps(
     heading, title = named
     names, state = sketcher.names(heading, title, text)
     is_about = bool(state & IS_ABOUT)
-    body = _body(page, named, state, text) if state & (HEADING_STANDS | TITLE_STANDS) else None
+    body = body_of(page, named, state, text) if state & (HEADING_STANDS | TITLE_STANDS) else None
     if body is not None:
         inside, _ = sketcher.names(heading, title, body)
         names = {key: flags & ~SAID | inside[key] & SAID for key, flags in names.items()}
@@ -312,7 +312,8 @@ class ReferenceSketcher:
 
 
 @lru_cache(CACHED_SEEDS)
-def _sketcher(seed: int) -> ReferenceSketcher | IdentitySketcher:
+def sketcher_of(seed: int) -> ReferenceSketcher | IdentitySketcher:
+    """Return what sketches identities with the hashes of a seed: compiled code, or the reference without it."""
     if not is_compiled():
         return ReferenceSketcher(seed)
     forwards, backwards = word_sets()[:-BACKWARDS], word_sets()[-BACKWARDS:]
@@ -343,7 +344,7 @@ def unread_reason(identity: bytes) -> str:
     return _UNREAD.get(without_layout(identity), "") if len(identity) == UNREAD_BYTES else ""
 
 
-def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | None:
+def body_of(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | None:
     """Return the normalised text without the lines that are the heading or the title; None if there is no such line.
 
     Such lines are looked for in the first ``MAX_SEARCHED`` characters.
@@ -371,7 +372,7 @@ def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | 
 def _said_lines(page: Page, state: int, sketcher: ReferenceSketcher | IdentitySketcher, *, fold_chinese: bool) -> bytes:
     """Return the normalised lines of the text, without those that only views have; NUL is between them.
 
-    Lines that are the heading or title are left out if the name stands elsewhere in the text, see :func:`_body`.
+    Lines that are the heading or title are left out if the name stands elsewhere in the text, see :func:`body_of`.
     """
     named = {name for name, flag in ((page.heading, HEADING_STANDS), (page.title, TITLE_STANDS)) if state & flag}
     text = compared_text(page)

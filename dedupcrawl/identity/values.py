@@ -375,7 +375,7 @@ def values_of(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, bool
     [(b'20 mm', True), (b'3.5', False), (b'4', False)]
     """
     text = b"".join((_EDGE, text, _EDGE))  # before the first number and after the last one too, bytes are looked at
-    starts, stops = _number_places(text)
+    starts, stops = number_places(text)
     values: dict[bytes, bool] = {}
     hints = _hints()
     counted, counting, maybe_after, maybe_before, maybe_units = *hints[:2], hints.after, hints.before, hints.units
@@ -414,7 +414,7 @@ def values_of(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, bool
     return values
 
 
-def _number_places(text: bytes) -> tuple[list[int], list[int]]:
+def number_places(text: bytes) -> tuple[list[int], list[int]]:
     """Return where the numbers start and stop; a regular expression takes three times as long to find them."""
     points = np.frombuffer(text, np.uint8)
     digits = (points - _ZERO < 10).nonzero()[0]

@@ -168,7 +168,7 @@ def test_a_body_is_the_text_without_its_name_lines(lines: list[str]) -> None:
     page = Page(url="", heading="Hex bolt", text="\n".join(lines))
     rest = [line for line in lines if line != "Hex bolt"]
     is_shown = "Hex bolt" in lines
-    body = module._body(page, ("hex bolt", ""), HEADING_STANDS, Features(page).encoded)
+    body = module.body_of(page, ("hex bolt", ""), HEADING_STANDS, Features(page).encoded)
     # In the normalised text a line may begin with the words of the name: any of them may be taken for it.
     if "hex bolt" not in lines and "A hex bolt." not in lines:
         assert body == (Features(Page(url="", text="\n".join(rest))).encoded if is_shown else None)
@@ -388,7 +388,7 @@ def encode(text: str) -> bytes:
 
 
 def both_sketchers(seed: int) -> tuple[ReferenceSketcher, IdentitySketcher]:
-    found = module._sketcher(seed)
+    found = module.sketcher_of(seed)
     assert not isinstance(found, ReferenceSketcher)
     return ReferenceSketcher(seed), found
 
@@ -477,7 +477,7 @@ def test_compiled_identities(text: str, title: str, heading: str, beside: str, s
     page = Page(url="https://a.example/", text=shown, title=title, heading=heading, beside=beside, stated=stated)
     found = sketch(page)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_sketcher", ReferenceSketcher)
+        patch.setattr(module, "sketcher_of", ReferenceSketcher)
         assert found == sketch(page)
 
 
@@ -507,7 +507,7 @@ def test_compiled_identities(text: str, title: str, heading: str, beside: str, s
 )
 def test_compiled_code_refuses_other_arguments(name: str, arguments: tuple[object, ...]) -> None:
     with pytest.raises((TypeError, ValueError, OverflowError)):
-        getattr(module._sketcher(1), name)(*arguments)
+        getattr(module.sketcher_of(1), name)(*arguments)
 
 
 @compiled
@@ -547,7 +547,7 @@ def test_a_name_is_cut_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> Non
         return len(asked)
 
     monkeypatch.setattr(module, "name_key", key)
-    monkeypatch.setattr(module, "_sketcher", ReferenceSketcher)
+    monkeypatch.setattr(module, "sketcher_of", ReferenceSketcher)
     for name in ("一二三四五六七八九十" * 100_000, "x" * 1_000_000, "word " * 200_000, "\ufdfa" * 100_000):
         sketch_identity(Page(url="https://a.example/", heading=name, title=name, text="a"), b"a", 1)
     assert len(asked) <= 4 * module.MAX_NAME_CHARS

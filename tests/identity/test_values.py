@@ -160,7 +160,7 @@ def test_numbers_are_found_as_a_regular_expression_finds_them(text: str) -> None
     raw = text.encode()
     # Marks at the end of a number belong to none; two marks in a row end it.
     wanted = [match.span() for match in re.finditer(rb"[0-9]+(?:[.,:/x'-][0-9]+)*", raw)]
-    starts, stops = module._number_places(raw + b" ")
+    starts, stops = module.number_places(raw + b" ")
     assert [*zip(starts, stops, strict=True)] == wanted
 
 
