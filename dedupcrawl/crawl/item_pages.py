@@ -65,7 +65,8 @@ _OWN_ITEM = 4  #: an item that is about it came from it
 _LISTS = 8  #: several items came from it that are not about it
 _KEPT = 16  #: its page was kept
 _DROPPED = 32  #: its page was dropped
-_FILED_NOW = 64  #: its page is in the store since this crawl runs, maybe by another worker
+_NAMED_AGAIN = 64  #: several items have named it
+_FILED_NOW = 128  #: its page is in the store since this crawl runs, maybe by another worker
 
 _SCALARS = (str, bytes, int, float, bool, type(None))  #: values that hold no item
 
@@ -219,20 +220,21 @@ class ItemPages:
         first = self._first.get(key)
         if first is None:
             self._first[key] = first = hashed
-        pages = self._pages(key, response, is_first=first == hashed)
+        elif first != hashed:
+            self._mark(key, _NAMED_AGAIN)
+        carried = self._carried.get(key)
+        pages: tuple[Source, ...] = (response,)
+        if carried is not None:
+            is_only = first == hashed and carried.requests == 1 and self.is_only_item(key)
+            pages = (carried,) if is_only else (response, carried)
         return ItemOrigin(hashed, number, pages, url, key, first == hashed, self._is_chosen)
 
-    def _pages(self, key: int, response: Response, *, is_first: bool) -> tuple[Source, ...]:
-        """Return the pages that decide about an item with the URL of another page than its response's.
+    def is_only_item(self, key: int) -> bool:
+        """Whether at most one item is about the page with this key, so that the page alone decides about it.
 
-        That page alone decides about its only item. If it has others, what was added here may be new although that
-        page is not.
+        If it has others, what was added to an item on another page may be new although that page is not.
         """
-        carried = self._carried.get(key)
-        if carried is None:
-            return (response,)
-        is_only = is_first and carried.requests == 1 and not self._urls.get(key, 0) & _OWN_ITEM
-        return (carried,) if is_only else (response, carried)
+        return not self._urls.get(key, 0) & (_OWN_ITEM | _NAMED_AGAIN)
 
     def _named_origin(self, named: object, hashed: int, response: Response) -> ItemOrigin:
         """Return the page that ``dedup_page`` names, a response or a URL."""
@@ -290,7 +292,7 @@ class ItemPages:
 
         Args:
             origin: of the item.
-            source: the only page that decides about it.
+            source: the last of the pages that decide about it.
             claim: of this page.
 
         Returns:
@@ -328,11 +330,11 @@ class ItemPages:
     def _is_again(self, source: Source) -> bool:
         """Whether a page is filed by this crawl, and another response of its URL may give other items."""
         known = self._urls.get(page_key(source.url), 0)
-        if known & _AGAIN:
-            return True
-        request = source.request if isinstance(source, Response) else None
-        if request is None:
-            return False
+        if isinstance(source, CarriedPage):
+            return bool(known & _KEPT)
+        request = source.request
+        if known & _AGAIN or request is None:
+            return bool(known & _AGAIN)
         if self._urls.has_forgotten and request.dont_filter:
             return True
         # Another worker has filed it: two workers may crawl the same pages, but not with the same data.

@@ -176,28 +176,24 @@ class PageJudge:
 
     async def _claim_by_pages(self, origin: ItemOrigin, response: Response) -> ItemClaim:
         """Return the claim of the first page that is kept, of those that decide about an item."""
-        dropped: tuple[Source, ItemClaim] | None = None
-        is_copy = False
-        for source in origin.pages:
+        sources, is_copy = [*origin.pages], False
+        for source in sources:
             claim = await self._claim_page(source)
             is_copy = self.pages.is_copy(origin, source, claim)
+            if source is not response:
+                self._notices.judged_by_other_page(origin, response)
             if claim.verdict.keep:
-                return claim if source is response else self._claim_of_other_page(origin, response, claim, is_copy)
-            dropped = dropped or (source, claim)
+                is_equal = is_copy and source is not response and claim.has_items
+                return self._copy(claim) if is_equal else claim
             if is_copy:
-                break
-        if dropped is None:
-            return self._kept_unchecked(origin, response, OTHER_PAGE)
-        why = self.pages.why_kept(origin, *dropped) if len(origin.pages) == 1 and not is_copy else ""
-        return self._kept_unchecked(origin, response, why) if why else self._counted(*dropped)
+                return self._counted(source, claim)
+            if origin.is_first and response not in sources and not self.pages.is_only_item(origin.key):
+                sources.append(response)  # others have come meanwhile
+        why = self.pages.why_kept(origin, source, claim) if sources else OTHER_PAGE
+        return self._kept_unchecked(origin, response, why) if why else self._counted(source, claim)
 
-    def _claim_of_other_page(
-        self, origin: ItemOrigin, response: Response, claim: ItemClaim, is_copy: bool
-    ) -> ItemClaim:
-        """Return the claim of a page that is kept for an item from another response, unless it equals another item."""
-        self._notices.judged_by_other_page(origin, response)
-        if not is_copy or not claim.has_items:
-            return claim
+    def _copy(self, claim: ItemClaim) -> ItemClaim:
+        """Return the claim of an item that equals another one of the same page, which is kept."""
         keep = Relation.UNCHANGED not in self._options.config.drop
         url, cluster = claim.verdict.url, claim.verdict.cluster
         verdict = Verdict(url, Status.DUPLICATE, keep, Relation.UNCHANGED, url, cluster, detector=BY_URL)

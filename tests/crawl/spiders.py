@@ -492,3 +492,29 @@ class Pager(Reader):
             yield {**url, "title": entry.css("::text").get(""), "body": ""}
         for link in response.css("a.follow::attr(href)").getall():
             yield response.follow(link, self.parse)
+
+
+class Completer(Assembler):
+    """Requests the author of articles that another worker has parsed."""
+
+    name = "completer"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number, url in enumerate(self.urls):
+            item = {"url": url, "title": f"Story {number}", "body": str(number)}
+            yield self.request(url.rpartition("/a/")[0] + "/author", cb_kwargs={"item": item})
+
+
+class Refetcher(Assembler):
+    """Fetches each article twice; the second item differs if ``differs``."""
+
+    name = "refetcher"
+    differs = False
+
+    def parse(self, response: Response, again: bool = False) -> Any:
+        for request in super().parse(response):
+            if again and self.differs:
+                request.cb_kwargs["item"]["title"] += " again"
+            yield request
+        if not again:
+            yield Request(response.url, dont_filter=True, cb_kwargs={"again": True})
