@@ -88,7 +88,7 @@ class CarriedPage:
     size: int  #: of the response's body, in bytes
     state: ResponseState  #: of the response
     subject: Page | Verdict  #: the page, or why it cannot be judged
-    keys: set[int]  #: of its URLs; see :func:`page_key`
+    others: set[int]  #: keys of its other URLs: before redirects, canonical; see :func:`page_key`
     requests: int = 1  #: that carry an item of it
 
     @property
@@ -165,10 +165,10 @@ class ItemPages:
             known.requests += 1
             return
         subject = await self._reader.read_apart(response)
-        keys = set(url_keys(response))
+        others = set(url_keys(response))
         if isinstance(subject, Page) and subject.canonical:
-            keys.add(page_key(subject.canonical))
-        self._carried.add(CarriedPage(response.url, len(response.body), state, subject, keys))
+            others.add(page_key(subject.canonical))
+        self._carried.add(CarriedPage(response.url, len(response.body), state, subject, others))
 
     def is_needed(self, request: Request, response: Response) -> bool:
         """Whether items of this response may be about another page, so that it must not be withheld from the spider."""
@@ -376,27 +376,30 @@ class CarriedPages:
 
     def __init__(self) -> None:
         self._pages: OrderedDict[CarriedPage, None] = OrderedDict()
-        self._by_key: dict[int, CarriedPage] = {}
+        self._by_url: dict[int, CarriedPage] = {}
+        self._by_other_url: dict[int, CarriedPage] = {}  # of two views of a page, one may name the other as canonical
         self._chars = 0
 
     def get(self, key: int) -> CarriedPage | None:
         """Return the page of a URL, None if it is not there."""
-        return self._by_key.get(key)
+        return self._by_url.get(key) or self._by_other_url.get(key)
 
     def add(self, page: CarriedPage) -> None:
         """Add a page; it replaces an earlier one of the same URL."""
         self._pages[page] = None
         self._chars += page.chars
-        self._by_key.update(dict.fromkeys(page.keys, page))
+        self._by_url[page_key(page.url)] = page
+        self._by_other_url.update(dict.fromkeys(page.others, page))
         while len(self._pages) > MAX_CARRIED or (self._chars > MAX_CARRIED_CHARS and len(self._pages) > 1):
             self._remove(next(iter(self._pages)))
 
     def _remove(self, page: CarriedPage) -> None:
         del self._pages[page]
         self._chars -= page.chars
-        for key in page.keys:
-            if self._by_key.get(key) is page:
-                del self._by_key[key]
+        for pages, keys in ((self._by_url, {page_key(page.url)}), (self._by_other_url, page.others)):
+            for key in keys:
+                if pages.get(key) is page:
+                    del pages[key]
 
 
 def page_key(url: str) -> int:

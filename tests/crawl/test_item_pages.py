@@ -301,7 +301,7 @@ def test_a_second_response_with_items_that_are_similar_to_those_of_the_first(sit
 
 def carried(number: int, chars: int = 10) -> CarriedPage:
     url = f"https://a.example/{number}"
-    return CarriedPage(url, 100, ResponseState(), Page(url, "x" * chars), {page_key(url), page_key(f"{url}?canonical")})
+    return CarriedPage(url, 100, ResponseState(), Page(url, "x" * chars), {page_key(f"{url}?canonical")})
 
 
 def test_the_oldest_pages_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,6 +331,17 @@ def test_a_page_that_was_fetched_again_replaces_the_first() -> None:
     waiting.add(first)
     waiting.add(second)
     assert waiting.get(page_key(first.url)) is second
+
+
+def test_a_page_that_another_view_names_as_canonical_is_found_by_its_own_url() -> None:
+    waiting, page = CarriedPages(), carried(1)
+    view = CarriedPage("https://a.example/amp/1", 100, ResponseState(), Page("", ""), {page_key(page.url)})
+    waiting.add(view)
+    assert waiting.get(page_key(page.url)) is view
+    waiting.add(page)
+    waiting.add(view)
+    assert waiting.get(page_key(page.url)) is page
+    assert waiting.get(page_key(view.url)) is view
 
 
 def bookkeeper() -> ItemPages:
