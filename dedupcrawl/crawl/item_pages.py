@@ -11,7 +11,7 @@ import time
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from itemadapter import ItemAdapter
 from itemloaders import ItemLoader
@@ -22,7 +22,6 @@ from dedupcrawl.crawl.item_hash import ItemHasher, shape_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.page import Page
 from dedupcrawl.sites import site_of
-from dedupcrawl.utils.recent import RecentDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.decision import Verdict
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 DEDUP_PAGE = "dedup_page"  #: key of ``Request.meta``: the page that the items of the response are about
 
@@ -400,6 +402,54 @@ class CarriedPages:
             for key in keys:
                 if pages.get(key) is page:
                     del pages[key]
+
+
+class RecentDict(Generic[K, V]):
+    """A dict that forgets the keys that were not used for longest.
+
+    There are two dicts. A key that is used moves to the young one. When that is full it becomes the old one, and what
+    was old is forgotten: this costs less than an order of all keys.
+
+    Args:
+        most: keys of each of the two dicts, so that ``most`` to twice as many are kept.
+
+    >>> recent = RecentDict[str, int](most=2)
+    >>> for number, letter in enumerate("abcd"):
+    ...     recent[letter] = number
+    >>> recent.get("a"), recent.get("d"), recent.has_forgotten
+    (None, 3, True)
+    """
+
+    __slots__ = ("_most", "_old", "_young", "has_forgotten")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._young: dict[K, V] = {}
+        self._old: dict[K, V] = {}
+        self.has_forgotten = False  #: whether any key was forgotten
+
+    def __len__(self) -> int:
+        return len(self._young.keys() | self._old.keys())
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self._young[key] = value
+        if len(self._young) >= self._most:
+            self.has_forgotten |= bool(self._old)
+            self._young, self._old = {}, self._young
+
+    @overload
+    def get(self, key: K) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V) -> V: ...
+    def get(self, key: K, default: V | None = None) -> V | None:
+        """Return the value of a key, and count that as use; ``default`` if there is none."""
+        young = self._young
+        if key in young:
+            return young[key]
+        if key not in self._old:
+            return default
+        self[key] = value = self._old[key]
+        return value
 
 
 def page_key(url: str) -> int:
