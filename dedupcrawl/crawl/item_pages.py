@@ -21,7 +21,7 @@ from w3lib.url import safe_url_string
 from dedupcrawl.crawl.item_hash import ItemHasher, shape_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.page import Page
-from dedupcrawl.sites import site_of
+from dedupcrawl.sites.registrable_domain import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

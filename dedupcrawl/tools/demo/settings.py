@@ -17,6 +17,6 @@ DEDUP_URL_FIELDS = ["url"]
 
 DEDUP_REPORT = "report.html"
 DEDUP_RESPONSE_META = True  # the journal has the verdicts on kept pages
-EXTENSIONS = {"dedupcrawl.tools.demo.crawl.Journal": 500}
+EXTENSIONS = {"dedupcrawl.tools.demo.crawl.JournalWriter": 500}
 JOURNAL_FILE = "journal.jsonl"
 LOG_LEVEL = "INFO"
