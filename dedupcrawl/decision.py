@@ -54,6 +54,8 @@ UNCHECKED_REASONS = {
     TOO_SLOW: "it took more processor time than DEDUP_PAGE_TIMEOUT allows",
     "no-field": "its item has none of the fields of DEDUP_ITEM_FIELDS",
     "no-response": "its item came without a response",
+    "other-item": "its page was seen before in this crawl, with other items",
+    "other-page": "its item is about another page, which could not be judged",
     "claimed": "it repeats a page whose claim was neither committed nor released in time",
     "store": "the store could not be reached",
     "error": "the reader failed on it, see the log",
@@ -265,7 +267,7 @@ class Matcher:
         if equal and not is_changed:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
-            return finding
+            return self._of_other_url(record, candidate)
         if finding and finding.relation in COPIES and not is_changed and is_refresh(record.identity, old.identity):
             return _with_relation(finding, Relation.REFRESHED)
         return _with_relation(finding or _by_url(candidate, 0.0), Relation.UPDATED)

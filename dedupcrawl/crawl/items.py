@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import ref
@@ -204,6 +205,11 @@ class ItemClaim:
         return not self.in_flight and not self.feeds and (self.response is None or self.response.is_complete)
 
     @property
+    def has_items(self) -> bool:
+        """Whether an item is in the pipelines, or passed them."""
+        return bool(self.in_flight) or self.state in (PageState.SCRAPED, PageState.LOST, PageState.COMMITTED)
+
+    @property
     def is_refused(self) -> bool:
         """Whether the pipelines refused every item so far."""
         return not self.in_flight and self.state in (PageState.OPEN, PageState.REFUSED)
@@ -232,6 +238,9 @@ class ResponseState:
     awaited: int = 0  #: items that the spider yielded and the pipeline has not received
     output_ended: OneShotEvent = field(default_factory=OneShotEvent)  #: the spider will yield no more
     item_urls: set[str] = field(default_factory=set)  #: when items are judged
+    number: int = field(default_factory=count(1).__next__)  #: of the response in this process
+    shapes: dict[int, int] = field(default_factory=dict)  #: the first item of each kind; see ``ItemPages``
+    was_counted: bool = False  #: whether its page is in the stats
     view: PageView | None = None  #: what the spider sees of the page; None: nothing asks for it
 
     @property

@@ -111,7 +111,7 @@ class DedupPipeline:
         if self._verdicts is not None and claim.verdict.reason != SKIPPED:
             self._verdicts.write(item, claim.verdict)
         if self._shows_pages:
-            self._show_page(item, response)
+            self._show_page(item, claim, response)
         return item
 
     def confirm_item(self, item: Any) -> Any:
@@ -129,9 +129,11 @@ class DedupPipeline:
         processed.claim = await self._context.judge.claim(item, response, again=True)
         return self._admitted(item, processed.claim, response)
 
-    def _show_page(self, item: Any, response: Response | None) -> None:
-        """Write the main text into the item, and let the later pipelines see its page."""
-        view = None if response is None else self._context.reader.view(response)
+    def _show_page(self, item: Any, claim: ItemClaim, response: Response | None) -> None:
+        """Write the main text into the item, and let the later pipelines see the page that it is about."""
+        view = None if claim.response is None else claim.response.view
+        if view is None and response is not None:
+            view = self._context.reader.view(response)
         set_current_page(view)
         if view is not None and self._texts is not None:
             self._texts.write(item, view)
@@ -390,7 +392,7 @@ class DedupDownloaderMiddleware:
             return response
         claim = await self._context.claims.check(page)
         verdict, size = claim.verdict, len(response.body)
-        if verdict.keep:
+        if verdict.keep or self._context.judge.pages.is_needed(request, response):
             return response
         self._context.stats.outcomes.add(claim)
         claim.advance(PageState.DROPPED)
@@ -411,6 +413,8 @@ class DedupSpiderMiddleware:
         self._responses = context.responses
         self._reader = context.reader if context.options.shows_pages else None
         self._claims = context.claims
+        self._pages = context.judge.pages
+        self._judges_pages = not context.options.item_fields
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -420,17 +424,20 @@ class DedupSpiderMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Store the response in the current context, and what is known of its page in its meta if that is wanted."""
         self._responses.enter(response)
+        self._pages.response_received(response)
         if self._reader is not None:
             response.meta[META_KEY] = self._reader.view(response)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Register the response of each item; mark the end of the output."""
-        add_item = self._responses.add_item
+        """Register the response of each item, keep pages of which a request carries one; mark the end of the output."""
+        add_item, pages = self._responses.add_item, self._pages if self._judges_pages else None
         try:
             async for output in result:
                 if isinstance(output, Request):
                     if self._reader is not None:
                         drop_view(output, response)
+                    if pages is not None and pages.carries_item(output, response):
+                        await pages.carry(response)
                 elif output is not None:
                     add_item(output, response)
                 yield output

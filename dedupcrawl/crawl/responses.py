@@ -13,9 +13,11 @@ from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, sleep
+from dedupcrawl.crawl.item_pages import OTHER_ITEM, OTHER_PAGE, CarriedPage, ItemNotices, ItemPages
 from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
-from dedupcrawl.decision import unchecked
+from dedupcrawl.decision import BY_URL, Status, Verdict, unchecked
+from dedupcrawl.detectors.base import Relation
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import TOO_SLOW, TooSlowError, check_body, time_limit
 from dedupcrawl.page.options import BUILT_IN
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.claims import ClaimManager, UnsettledClaim
     from dedupcrawl.crawl.concurrency import ThreadPool
+    from dedupcrawl.crawl.item_pages import ItemOrigin, Source
     from dedupcrawl.crawl.items import PageRecorder, ResponseState, ResponseTracker
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
-    from dedupcrawl.decision import Verdict
     from dedupcrawl.page import ReadOptions
     from dedupcrawl.page.model import Block
 
@@ -138,7 +140,7 @@ class _ReadResult(NamedTuple):
 
 
 class PageJudge:
-    """Returns the claim of an item: of its page, or its own with ``DEDUP_ITEM_FIELDS``."""
+    """Returns the claim of an item: of the page that it is about, or its own with ``DEDUP_ITEM_FIELDS``."""
 
     def __init__(
         self, options: Options, reader: ResponseReader, claims: ClaimManager, stats: CrawlStats, recorder: PageRecorder
@@ -150,6 +152,8 @@ class PageJudge:
         self._recorder = recorder
         self._batcher = MicroBatchQueue(reader, claims)
         self.fields = ItemFields(options.item_fields, stats)  #: those that are judged
+        self.pages = ItemPages(options, reader)  #: finds the pages that items are about
+        self._notices = ItemNotices(stats)
 
     async def claim(self, item: Any, response: Response | None, *, again: bool = False) -> ItemClaim:
         """Return the claim of an item.
@@ -161,34 +165,79 @@ class PageJudge:
         """
         if self._options.item_fields:
             claim = await self._claim_item(item, response, again=again)
-        elif response is not None:
+        elif response is None:
+            claim = self._judged(ItemClaim(unchecked(own_url(item), "no-response")), None, again=again)
+        elif is_skipped(response):
             claim = await self._claim_page(response)
         else:
-            claim = self._judged(ItemClaim(unchecked(own_url(item), "no-response")), None, again=again)
+            claim = await self._claim_by_pages(self.pages.origin(item, response), response)
         claim.in_flight += 1
         return claim
 
-    async def _claim_page(self, response: Response) -> ItemClaim:
-        """Return the claim that all items of a response share; the page is judged for the first item."""
-        state = self._responses.of(response)
+    async def _claim_by_pages(self, origin: ItemOrigin, response: Response) -> ItemClaim:
+        """Return the claim of the first page that is kept, of those that decide about an item."""
+        sources, is_copy = [*origin.pages], False
+        for source in sources:
+            claim = await self._claim_page(source)
+            is_copy = self.pages.is_copy(origin, source, claim)
+            if source is not response:
+                self._notices.judged_by_other_page(origin, response)
+            if claim.verdict.keep:
+                is_equal = is_copy and source is not response and claim.has_items
+                return self._copy(claim) if is_equal else claim
+            if is_copy:
+                return self._counted(source, claim)
+            if origin.is_first and response not in sources and not self.pages.is_only_item(origin.key):
+                sources.append(response)  # others have come meanwhile
+        why = self.pages.why_kept(origin, source, claim) if sources else OTHER_PAGE
+        return self._kept_unchecked(origin, response, why) if why else self._counted(source, claim)
+
+    def _copy(self, claim: ItemClaim) -> ItemClaim:
+        """Return the claim of an item that equals another one of the same page, which is kept."""
+        keep = Relation.UNCHANGED not in self._options.config.drop
+        url, cluster = claim.verdict.url, claim.verdict.cluster
+        verdict = Verdict(url, Status.DUPLICATE, keep, Relation.UNCHANGED, url, cluster, detector=BY_URL)
+        return self._judged(ItemClaim(verdict), None)
+
+    def _kept_unchecked(self, origin: ItemOrigin, response: Response, reason: str) -> ItemClaim:
+        """Return the claim of an item that is kept although its page is dropped, or is not there."""
+        url = origin.url or response.url
+        self._notices.kept_unchecked(reason, url, response)
+        return self._judged(ItemClaim(unchecked(url, reason)), None)
+
+    async def _claim_page(self, source: Source) -> ItemClaim:
+        """Return the claim that all items of a page share; the page is judged for the first item."""
+        state = source.state if isinstance(source, CarriedPage) else self._responses.of(source)
         while (claim := state.valid_claim) is None:
             if state.judging is not None:
                 await state.judging.wait()
             else:
-                await self._judge_page(state, response)
+                await self._judge_page(state, source)
         return claim
 
-    async def _judge_page(self, state: ResponseState, response: Response) -> None:
+    async def _judge_page(self, state: ResponseState, source: Source) -> None:
         state.judging = judging = OneShotEvent()
         try:
-            claim = await self._batcher.judge(state, response)
-            state.claim = self._judged(claim, state.subject, len(response.body), state)
+            if isinstance(source, CarriedPage):
+                state.subject = source.subject
+            state.claim = claim = await self._batcher.judge(state, source)
+            self.pages.page_judged(source, claim)
             if state.view is not None:
                 state.view.record(claim.verdict, state.subject)
-            state.subject = None  # saves memory; if the claim is released, the page is read again
+            if claim.verdict.keep:
+                self._counted(source, claim)
         finally:
             state.judging = None
             judging.set()
+
+    def _counted(self, source: Source, claim: ItemClaim) -> ItemClaim:
+        """Count a page in the stats, once; one that is to be dropped is counted with the first item that it drops."""
+        state = claim.response
+        if claim.outcomes is None and state is not None:
+            size = source.size if isinstance(source, CarriedPage) else len(source.body)
+            self._judged(claim, state.subject, size, state)
+            state.subject = None  # saves memory; if the claim is released, the page is read again
+        return claim
 
     async def _claim_item(self, item: Any, response: Response | None, *, again: bool) -> ItemClaim:
         """Judge an item by its own text.
@@ -207,6 +256,9 @@ class PageJudge:
             return self._judged(ItemClaim(unchecked(url or base, "no-field")), None, again=again)
         page = read_item(item, self._options.item_fields, url or base)
         claim = await self._claims.judge(page, None, track_url=is_own)
+        if response is not None and self.pages.is_other_text(page, claim.verdict, response):
+            self._notices.kept_unchecked(OTHER_ITEM, page.url, response)
+            claim = ItemClaim(unchecked(page.url, OTHER_ITEM, of=claim.verdict.of), comparison=claim.comparison)
         return self._judged(claim, page, utf8_length(page.text), again=again)
 
     def _judged(
@@ -218,7 +270,9 @@ class PageJudge:
         *,
         again: bool = False,
     ) -> ItemClaim:
-        is_known = again or (response is not None and response.claim is not None)
+        is_known = again or (response is not None and response.was_counted)
+        if response is not None:
+            response.was_counted = True
         self._stats.judged(claim.verdict, again=is_known)
         self._stats.outcomes.add(claim, again=is_known)
         if self._options.drops and not claim.verdict.keep:
@@ -280,16 +334,16 @@ class MicroBatchQueue:
         self._is_reading = False
         self._background = BackgroundTaskGroup()
 
-    async def judge(self, state: ResponseState, response: Response) -> ItemClaim:
-        """Read a response and claim its content in the next batch."""
-        entry = _QueuedPage(state, response)
+    async def judge(self, state: ResponseState, source: Source) -> ItemClaim:
+        """Read a page, unless it is in its state already, and claim its content in the next batch."""
+        entry = _QueuedPage(state, source)
         self._entries.append(entry)
         if len(self._entries) == BATCH_SIZE:
             self._start_batch()
         elif len(self._entries) == 1:
             call_later(BATCH_SECONDS, self._start_batch)
         await entry.judged.wait()
-        return entry.claim or ItemClaim(unchecked(response.url, "error"), state)
+        return entry.claim or ItemClaim(unchecked(source.url, "error"), state)
 
     def _start_batch(self) -> None:
         if not self._is_reading:  # else the pages that have come meanwhile follow the present ones
@@ -310,8 +364,12 @@ class MicroBatchQueue:
         began, read = time.monotonic(), list[tuple[_QueuedPage, "Page | Verdict"]]()
         while self._entries and len(read) < BATCH_SIZE and time.monotonic() - began < READ_SECONDS:
             entry = self._entries.popleft()
-            read.append((entry, await self._reader.read_apart(entry.response)))
+            read.append((entry, await self._subject(entry)))
         return read
+
+    async def _subject(self, entry: _QueuedPage) -> Page | Verdict:
+        source = entry.source
+        return source.subject if isinstance(source, CarriedPage) else await self._reader.read_apart(source)
 
     async def _judge_all(self, read: Sequence[tuple[_QueuedPage, Page | Verdict]]) -> None:
         pages = [(subject, entry.state) for entry, subject in read if isinstance(subject, Page)]
@@ -341,7 +399,7 @@ class MicroBatchQueue:
 @dataclass(eq=False, slots=True)
 class _QueuedPage:
     state: ResponseState
-    response: Response
+    source: Source
     claim: ItemClaim | None = None
     judged: OneShotEvent = field(default_factory=OneShotEvent)
 

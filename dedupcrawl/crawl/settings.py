@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PAGE_TIMEOUT = 2.0  #: default of ``DEDUP_PAGE_TIMEOUT``, seconds
 TAG_FIELD = "dedup"  #: default of ``DEDUP_TAG_FIELD``
+#: default of ``DEDUP_URL_FIELDS``
+URL_FIELDS = ("url", "link", "page_url", "permalink", "canonical_url", "source_url")
 FEED_MODE = "feed_slot_closed"  #: value of ``DEDUP_COMMIT``
 
 #: Settings that are not fields of ``Config``.
@@ -42,6 +44,7 @@ _CRAWL_SETTINGS = (
     "namespace",
     "reset",
     "item_fields",
+    "url_fields",
     "text_field",
     "response_meta",
     "follow_duplicates",
@@ -52,7 +55,7 @@ _CRAWL_SETTINGS = (
     "gc_freeze",
     "report",
 )
-_LISTS = ("detectors", "drop", "item_fields")
+_LISTS = ("detectors", "drop", "item_fields", "url_fields")
 _TEXTS = ("keep", "scope", "reader", "segmenter", "lexicon", "language")
 _BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
 
@@ -133,6 +136,8 @@ class Options:
     drops: bool = True  #: False: every page is kept, and its items are tagged
     tag_field: str = TAG_FIELD  #: item field for the verdict, unless pages are dropped
     item_fields: tuple[str, ...] = ()  #: their text is judged; (): the page of the item is judged
+    url_fields: tuple[str, ...] = URL_FIELDS  #: item fields that may hold the URL of the page that an item is about
+    url_fields_given: bool = False  #: whether the project has chosen them
     text_field: str = ""  #: item field for the main text of the page; "": it is not written
     response_meta: bool = False  #: whether ``response.meta`` gets the page and its verdict
     follow_duplicates: bool = True  #: False: known pages are withheld from the spider
@@ -164,6 +169,8 @@ class Options:
             drops=drops,
             tag_field=_tag_field(given),
             item_fields=_names(given, "item_fields"),
+            url_fields=_names(given, "url_fields", URL_FIELDS),
+            url_fields_given=setting_name("url_fields") in given,
             text_field=_text(given, "text_field"),
             response_meta=_boolean(given, "response_meta", default=False),
             follow_duplicates=_boolean(given, "follow_duplicates", default=True),
@@ -321,8 +328,8 @@ def _relations(value: object) -> frozenset[Relation]:
         raise SettingError("DEDUP_DROP", value, f"a list of relations, of {', '.join(Relation)}") from None
 
 
-def _names(given: Mapping[str, object], name: str) -> tuple[str, ...]:
-    value = given.get(setting_name(name), ())
+def _names(given: Mapping[str, object], name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+    value = given.get(setting_name(name), default)
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
         raise SettingError(setting_name(name), value, "a list of names of item fields")
     return tuple(value)

@@ -273,6 +273,10 @@ class CrawlStats:
         pages = sum(count for count, _ in parts)
         self._log(logging.INFO, "Pages: %(pages)d = %(parts)s%(details)s", pages=pages, parts=shown, details=details)
 
+    def warn(self, message: str, what: Mapping[str, object]) -> None:
+        """Log a warning; ``what`` are the values in the message."""
+        logger.warning(message, what, extra={"spider": self._crawler.spider})
+
     def _log(self, level: int, message: str, exc_info: Exception | None = None, **what: object) -> None:
         args = [what] if what else []
         logger.log(level, message, *args, exc_info=exc_info, extra={"spider": self._crawler.spider})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from scrapy.http import Response
+    from twisted.python.failure import Failure
 
     from dedupcrawl.page import Page
 
@@ -36,6 +38,7 @@ class SitePage:
     published: str = ""  #: as written in the page
     language: str = ""
     canonical: str = ""
+    author: str = ""  #: main text of the page of its author, with the argument ``authors``
     dedup: dict[str, Any] | None = None  #: :meth:`dedupcrawl.Verdict.to_dict`
 
 
@@ -44,15 +47,20 @@ class SiteSpider(Spider):
 
     Args:
         url: start address, or several joined by commas; all ports of a host are crawled.
+        authors: whether an item gets the main text of the page that its own page names as that of its author
+            (``<link rel="author">``): "1" or "0".
 
     Raises:
-        SettingError: ``url`` is missing, or is no http(s) address.
+        SettingError: ``url`` is missing, or is no http(s) address; ``authors`` is neither "1" nor "0".
     """
 
     name = "site"
 
-    def __init__(self, url: str = "", **kwargs: Any) -> None:
+    def __init__(self, url: str = "", authors: str = "0", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if authors not in ("0", "1"):
+            raise SettingError("authors", authors, '"1" or "0"')
+        self.follows_authors = authors == "1"
         self.starts = tuple(address.strip() for address in url.split(",") if address.strip())
         if not self.starts:
             raise SettingError("url", url, _ACCEPTED)
@@ -68,11 +76,30 @@ class SiteSpider(Spider):
         """Yield the item of the page, then requests for its links."""
         if not isinstance(response, HtmlResponse):
             return
-        yield _item(response)
+        item = _item(response)
+        author = response.xpath('//link[@rel="author"]/@href').get() if self.follows_authors else None
+        if author:  # one page for all articles of an author, hence dont_filter
+            carried = {"item": item}
+            yield response.follow(
+                author, self.parse_author, errback=self.author_failed, dont_filter=True, cb_kwargs=carried
+            )
+        else:
+            yield item
         if not is_encoding(response.encoding):  # such as "idna", which raises exceptions
             response = response.replace(encoding="utf-8")
         for link in self._links.extract_links(response):
             yield response.follow(link)
+
+    def parse_author(self, response: Response, item: SitePage) -> Iterator[SitePage]:
+        """Yield the item of an article, completed on the page of its author."""
+        with suppress(PageError):
+            if isinstance(response, HtmlResponse):
+                item.author = read_response(response).text
+        yield item
+
+    def author_failed(self, failure: Failure) -> Iterator[SitePage]:
+        """Yield the item of an article as it is: the page of its author cannot be fetched."""
+        yield failure.request.cb_kwargs["item"]  # type: ignore[attr-defined]  # set by Scrapy
 
 
 def _host(address: str) -> str:

@@ -18,7 +18,7 @@ from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
 from scrapy.pipelines.files import FilesPipeline
 
-from dedupcrawl.crawl import recorder
+from dedupcrawl.crawl import item_pages, recorder
 from dedupcrawl.crawl.page_view import current_page
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
@@ -359,3 +359,10 @@ class UnreadableStats:
                 raise LookupError("the spider has no name")
 
         self.crawler.spider.name = Unnamed()  # type: ignore[attr-defined]
+
+
+class NoCarriedPages:
+    """Forgets each page that waits for its item at once, as if too many had come after it."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        item_pages.MAX_CARRIED = 0

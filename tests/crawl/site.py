@@ -47,6 +47,10 @@ class Site:
             wbufsize = -1  # head and body in one packet
             disable_nagle_algorithm = True
 
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.do_GET()
+
             def do_GET(self) -> None:
                 site.asked.append(self.path)
                 if site.on_request:

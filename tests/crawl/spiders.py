@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from copy import copy
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from itemadapter import ItemAdapter
 from pydantic import BaseModel, ConfigDict
-from scrapy import Field, Item, Request, Spider
+from scrapy import Field, FormRequest, Item, Request, Spider
+from scrapy.http import HtmlResponse
+from scrapy.loader import ItemLoader
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -327,3 +333,188 @@ class Lister(Reader):
                 "title": block.css("h2::text").get(""),
                 "body": block.css("p::text").getall(),
             }
+
+
+class Assembler(Reader):
+    """Completes the item of an article on the page of its author; ``way``: how the item gets there."""
+
+    name = "assembler"
+    way = "item"
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.waiting: list[Any] = []
+
+    def parse(self, response: Response) -> Any:
+        for link in response.css("a.follow::attr(href)").getall():
+            yield response.follow(link, self.parse)
+        author = response.css("a.author::attr(href)").get()
+        for item in self.items(response) if author else ():
+            yield getattr(self, f"by_{self.way}")(response.urljoin(author or ""), item, response)
+
+    def request(self, url: str, **how: Any) -> Request:
+        return Request(url, **{"callback": self.author, "dont_filter": True, **how})
+
+    def by_item(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, cb_kwargs={"item": item})
+
+    def by_copy(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, cb_kwargs={"item": item}, callback=self.copied)
+
+    def by_fields(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, cb_kwargs=ItemAdapter(item).asdict(), callback=self.from_fields)
+
+    def by_meta(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, meta={"item": item}, callback=self.from_meta)
+
+    def by_loader(self, url: str, item: Any, response: Response) -> Request:
+        loader = ItemLoader(PlainItem())
+        loader.add_value(None, dict(item))
+        return self.request(url, cb_kwargs={"loader": loader}, callback=self.loaded)
+
+    def by_partial(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, callback=partial(self.author, item=item))
+
+    def by_lambda(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, callback=lambda page: self.author(page, item))
+
+    def by_chain(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, cb_kwargs={"item": item}, callback=self.onward)
+
+    def by_relative_url(self, url: str, item: Any, response: Response) -> Request:
+        item["url"] = item["url"].partition("://")[2].partition("/")[2].join(["/", "/#top"])
+        return self.request(url, cb_kwargs={"item": item})
+
+    def by_canonical(self, url: str, item: Any, response: Response) -> Request:
+        item["url"] = response.xpath("//link/@href").get()
+        return self.request(url, cb_kwargs={"item": item})
+
+    def by_link(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, cb_kwargs={"item": {"source_url": [item.pop("url")], **item}})
+
+    def by_page_url(self, url: str, item: Any, response: Response) -> Request:
+        del item["url"]
+        return self.request(url, cb_kwargs={"item": item}, meta={"dedup_page": response.url})
+
+    def by_page_response(self, url: str, item: Any, response: Response) -> Request:
+        del item["url"]
+        return self.request(url, cb_kwargs={"item": item}, meta={"dedup_page": response})
+
+    def by_nothing(self, url: str, item: Any, response: Response) -> Request:
+        del item["url"]
+        return self.request(url, cb_kwargs={"item": item})
+
+    def author(self, response: Response, item: Any) -> Any:
+        if not isinstance(item, StrictItem | FrozenItem):
+            ItemAdapter(item)["title"] += " by " + response.css("h1::text").get("")
+        yield item
+
+    def copied(self, response: Response, item: Any) -> Any:
+        yield {**item, "author": response.css("h1::text").get("")}
+
+    def from_fields(self, response: Response, **fields: Any) -> Any:
+        yield {**fields, "author": response.css("h1::text").get("")}
+
+    def from_meta(self, response: Response) -> Any:
+        yield from self.author(response, response.meta["item"])
+
+    def loaded(self, response: Response, loader: Any) -> Any:
+        item = loader.load_item()
+        yield {name: values[0] for name, values in item.items()}
+
+    def onward(self, response: Response, item: Any) -> Any:
+        yield response.follow("/numbers", self.author, dont_filter=True, cb_kwargs={"item": item})
+
+
+class TwiceAssembler(Assembler):
+    """Yields an item of the article, and another one with its author."""
+
+    name = "twice_assembler"
+
+    def parse(self, response: Response) -> Any:
+        for output in super().parse(response):
+            if "item" in output.cb_kwargs:
+                yield copy(output.cb_kwargs["item"])
+            yield output
+
+
+class Commenter(Reader):
+    """Yields the items of an article, and items of its comments, which have the URL of the article."""
+
+    name = "commenter"
+    own = True
+
+    def parse(self, response: Response) -> Any:
+        if self.own:
+            yield from self.items(response)
+        for link in response.css("a.follow::attr(href)").getall():
+            article = {"url": response.url, "title": response.css("h1::text").get("")}
+            yield response.follow(link, self.comments, cb_kwargs={"article": article})
+
+    def comments(self, response: Response, article: Any) -> Any:
+        for text in response.css("p::text").getall():
+            yield {**article, "body": text}
+
+
+class Poller(Spider):
+    """Requests one URL again and again; ``how``: what differs between the requests."""
+
+    name = "poller"
+    url = ""
+    times = 5
+    how = "form"
+    same = False  #: whether all items are equal
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(self.times):
+            body = {"page": str(number)} if self.how == "form" else None
+            kwargs = {"number": 0 if self.same else number}
+            yield FormRequest(self.url, self.parse, formdata=body, dont_filter=True, cb_kwargs=kwargs)
+
+    def parse(self, response: Response, number: int) -> Any:
+        for each in range(2):
+            yield {"title": f"{number} {each}", "body": text_of(response), "seen": str(datetime.now(UTC))}
+
+
+def text_of(response: Response) -> str:
+    return " ".join(response.css("p::text").getall()) if isinstance(response, HtmlResponse) else response.text
+
+
+class Pager(Reader):
+    """Yields an item for each entry of a list; ``named``: with the URL of the entry."""
+
+    name = "pager"
+    named = True
+
+    def parse(self, response: Response) -> Any:
+        for entry in response.css("li a.entry"):
+            url = {"url": response.urljoin(entry.attrib["href"])} if self.named else {}
+            yield {**url, "title": entry.css("::text").get(""), "body": ""}
+        for link in response.css("a.follow::attr(href)").getall():
+            yield response.follow(link, self.parse)
+
+
+class Completer(Assembler):
+    """Requests the author of articles that another worker has parsed."""
+
+    name = "completer"
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number, url in enumerate(self.urls):
+            item = {"url": url, "title": f"Story {number}", "body": str(number)}
+            yield self.request(url.rpartition("/a/")[0] + "/author", cb_kwargs={"item": item})
+
+
+class Refetcher(Assembler):
+    """Fetches each article twice; the second item differs if ``differs``."""
+
+    name = "refetcher"
+    differs = False
+
+    def parse(self, response: Response, again: bool = False) -> Any:
+        for request in super().parse(response):
+            if again and self.differs:
+                request.cb_kwargs["item"]["title"] += " again"
+            yield request
+        if not again:
+            yield Request(response.url, dont_filter=True, cb_kwargs={"again": True})

@@ -14,7 +14,7 @@ import pytest
 
 import dedupcrawl
 from dedupcrawl import Config, Deduplicator, Page, Verdict
-from dedupcrawl.crawl import page_view, responses
+from dedupcrawl.crawl import item_pages, page_view, responses
 from dedupcrawl.crawl.settings import SETTINGS
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
@@ -86,7 +86,7 @@ def test_defaults_are_those_of_the_configuration() -> None:
 
 
 def test_every_meta_key_has_a_section() -> None:
-    used = {responses.SKIP, page_view.META_KEY}
+    used = {responses.SKIP, page_view.META_KEY, item_pages.DEDUP_PAGE}
     source = "".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     asked = set(re.findall(r'meta(?:\.get\(|\[)"(dedup_\w+)"', source)) | used
     assert set(headings("meta.md")) == asked
@@ -127,7 +127,7 @@ def reasons() -> set[str]:
     literal += [
         part for found in re.findall(r"UncheckedPage\(([^()]*)\)", source) for part in re.findall(r'"([\w-]+)"', found)
     ]
-    names_of_reasons = "BINARY|TOO_LARGE|TOO_MANY_ATTRIBUTES|TOO_DEEP|TOO_SLOW|SKIPPED|LITTLE_READ"
+    names_of_reasons = "BINARY|TOO_LARGE|TOO_MANY_ATTRIBUTES|TOO_DEEP|TOO_SLOW|SKIPPED|LITTLE_READ|OTHER_(?:ITEM|PAGE)"
     named = re.findall(rf'^(?:{names_of_reasons}) = "([\w-]+)"', source, re.MULTILINE)
     refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "responses.py").read_text("utf-8"))
     decoded = re.findall(r'\breason="([\w-]+)"', source)

@@ -32,14 +32,18 @@ FRONT = """<title>Front</title><ul>
 <li><a href='/paper.pdf'>Paper</a></ul>"""
 PAGES = {
     "/": FRONT,
-    "/a.html": f"<title>A story</title><html lang=en><h1>A story</h1><p>{STORY}</p><a href='/'>Home</a>",
-    "/b.html": f"<title>Another</title><h1>Another</h1><p>{STORY[::-1]}</p><a href='/a.html'>A story</a>",
+    "/a.html": "<title>A story</title><link rel=author href='/x.html'>"
+    f"<html lang=en><h1>A story</h1><p>{STORY}</p><a href='/'>Home</a>",
+    "/b.html": "<title>Another</title><link rel=author href='/gone.html'>"
+    f"<h1>Another</h1><p>{STORY[::-1]}</p><a href='/a.html'>A story</a>",
 }
+
+AUTHOR = f"<title>X</title><h1>X</h1><p>The author of this paper is nobody. {STORY}</p>"
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        body = PAGES.get(self.path)
+        body = {**PAGES, "/x.html": AUTHOR}.get(self.path)
         self.send_response(200 if body else 404)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
@@ -92,6 +96,22 @@ def test_a_crawl_yields_every_page_of_the_host_once(origin: str, tmp_path: Path)
     assert f"'downloader/request_count': {len(PAGES) + 1}" in done.stderr  # and robots.txt
     assert "WARNING" not in done.stderr
     assert "ERROR" not in done.stderr
+
+
+def test_items_are_completed_on_the_page_of_their_author_if_there_is_one(origin: str, tmp_path: Path) -> None:
+    done = crawl(tmp_path, "-a", f"url={origin}/", "-a", "authors=1", "-O", "out.jsonl")
+    found = items(tmp_path / "out.jsonl")
+    assert found.keys() == {origin + path for path in PAGES}, done.stderr
+    assert found[origin + "/a.html"]["author"].startswith("The author of this paper is nobody.")
+    assert [found[origin + path]["author"] for path in ("/", "/b.html")] == ["", ""]
+    assert all(STORY in found[origin + "/a.html"][name] for name in ("text", "author"))
+    assert "'dedup/items_of_other_pages': 2" in done.stderr
+    assert "'dedup/checked': 2" in done.stderr
+
+
+def test_whether_authors_are_followed_is_one_or_zero() -> None:
+    with pytest.raises(SettingError, match=r"authors = 'yes' is not accepted"):
+        SiteSpider(url="https://example.com", authors="yes")
 
 
 def test_a_missing_url_is_reported_in_one_sentence(tmp_path: Path) -> None:

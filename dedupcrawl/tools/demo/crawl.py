@@ -35,6 +35,7 @@ from rich.text import Text
 from scrapy import signals
 
 import dedupcrawl
+from dedupcrawl.crawl.page_view import current_page
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST, SiteLayout, serve
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from dedupcrawl.decision import Verdict
     from dedupcrawl.tools.demo.corpus import BundledCorpus
@@ -222,9 +222,10 @@ class JournalWriter:
         crawler.signals.connect(journal.close, signals.spider_closed)
         return journal
 
-    def scraped(self, item: Any, response: Response) -> None:
+    def scraped(self, item: Any) -> None:
         """Write an item that passed all pipelines, with the verdict on its page if that says more than "new"."""
-        verdict = response.meta["dedup"].verdict
+        view = current_page()
+        verdict = view.verdict if view is not None else None
         told = verdict.to_dict() if verdict is not None and verdict.is_informative else {}
         self._write(ItemAdapter(item)["url"], kept=True, verdict=told)
 
@@ -260,7 +261,7 @@ def run_crawl(folder: DemoFolder, start: str, pages: int, console: Console, sett
     Raises:
         DedupError: the crawler failed.
     """
-    command = ["scrapy", "crawl", "site", "-a", f"url={start}", "-O", FEED]
+    command = ["scrapy", "crawl", "site", "-a", f"url={start}", "-a", "authors=1", "-O", FEED]
     command += [part for setting in settings for part in ("-s", setting)]
     shown = escape(shlex.join(command))
     console.print(f"In {folder.path}: [bold]{shown}[/]", highlight=False, soft_wrap=True)

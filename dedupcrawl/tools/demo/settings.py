@@ -12,6 +12,9 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 8
 # Items are stored when the feed is closed.
 DEDUP_COMMIT = "feed_slot_closed"
 
+# The items of articles are completed on the pages of their authors, and judged by the page with their own URL.
+DEDUP_URL_FIELDS = ["url"]
+
 DEDUP_REPORT = "report.html"
 DEDUP_RESPONSE_META = True  # the journal has the verdicts on kept pages
 EXTENSIONS = {"dedupcrawl.tools.demo.crawl.JournalWriter": 500}

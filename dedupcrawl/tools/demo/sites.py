@@ -58,6 +58,16 @@ class ListingPage:
     groups: tuple[ListingGroup, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class AuthorPage:
+    """The page of an author on a site. Articles name it in their head, and no page has a link to it that one sees."""
+
+    path: str
+    name: str
+    articles: int  #: on this site
+    sections: tuple[str, ...]  #: their labels
+
+
 class SiteLayout:
     """Renders the pages of one site; ``origins``: scheme and host of every site by its key."""
 
@@ -76,9 +86,8 @@ class SiteLayout:
     def documents(self) -> dict[str, bytes]:
         """Return the encoded pages of the site by path."""
         articles = {page.path: self._article(page) for page in self.pages}
-        return articles | {
-            listing.path: self._render("index", page=listing, listing=listing) for listing in self.listings()
-        }
+        listings = {each.path: self._render("index", page=each, listing=each) for each in self.listings()}
+        return articles | listings | {each.path: self._render_file("author.html", page=each) for each in self.authors()}
 
     def listings(self) -> tuple[ListingPage, ...]:
         """Return the index pages: the front page, and one of each section."""
@@ -89,6 +98,18 @@ class SiteLayout:
         front = tuple(ListingGroup(group.href, group.label, group.links[:_LATEST]) for group in groups)
         sections = (ListingPage(group.href, group.label, (group,)) for group in groups)
         return (ListingPage("/", self.site.name, front), *sections)
+
+    def authors(self) -> tuple[AuthorPage, ...]:
+        """Return the pages of the authors of all articles of the site."""
+        by_name: dict[str, list[PlannedPage]] = {}
+        for page in self.pages:
+            by_name.setdefault(self.content.articles[page.article].author, []).append(page)
+        return tuple(
+            AuthorPage(
+                author_path(name), name, len(pages), tuple(sorted({self._section(page).label for page in pages}))
+            )
+            for name, pages in by_name.items()
+        )
 
     def _listed(self, section: SectionConfig | None = None) -> list[PlannedPage]:
         """Return the pages in lists, the newest first, without other views and continuations."""
@@ -115,6 +136,7 @@ class SiteLayout:
             page=page,
             story=story,
             section=self._section(page),
+            author=author_path(story.author),
             related=self._links(by_checksum[:_RELATED]),
             comments=self._comments(page),
             variant=self._variants.get(page.path, ""),
@@ -132,9 +154,17 @@ class SiteLayout:
         return [{"name": name, "text": text} for name, text in chosen[: 1 + crc32(page.path.encode()) % _COMMENTS]]
 
     def _render(self, view: str, **context: object) -> bytes:
-        template = self._environment.get_template(f"{self.site.key}/{view}.html")
+        return self._render_file(f"{self.site.key}/{view}.html", **context)
+
+    def _render_file(self, name: str, **context: object) -> bytes:
+        template = self._environment.get_template(name)
         markup = template.render(site=self.site, origins=self._origins, popular=self._popular(), **context)
         return markup.encode(self.site.charset, "xmlcharrefreplace")
+
+
+def author_path(name: str) -> str:
+    """Return the path of the page of an author."""
+    return f"/authors/{crc32(name.encode()):08x}.html"
 
 
 def _linked(text: str, links: Iterable[tuple[str, str]]) -> Markup:

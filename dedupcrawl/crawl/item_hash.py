@@ -1,0 +1,92 @@
+"""Hashes of items: two items of a crawl with the same hash have equal fields.
+
+The hashes are those of Python, whose key is drawn for each process: they are compared within a process only.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+SLACK = 1.0  #: seconds by which a time may lie outside the crawl, and be the time of scraping nevertheless
+_ISO_LENGTHS = range(19, 36)  #: characters of a date with a time, as ``datetime.isoformat`` writes it
+_NUMBERS = (int, float, bool, type(None))
+
+
+class ItemHasher:
+    """Hashes the fields of items.
+
+    A time between the start of the crawl and now, as a ``datetime``, a Unix time or an ISO text, is when an item was
+    scraped. All such times are equal here: else no item would equal that of a second download.
+
+    Args:
+        ignored: names of fields that do not count: those that deduplication writes.
+        began: start of the crawl, Unix time in seconds.
+    """
+
+    def __init__(self, ignored: Collection[str], began: float) -> None:
+        self._ignored = frozenset(ignored)
+        self._began = began
+        self._unequal = count()  # for what cannot be hashed
+
+    def __call__(self, item: Any) -> int:
+        """Return the hash; a new one for an item that cannot be read: it equals no other."""
+        try:
+            fields = item if type(item) is dict else ItemAdapter(item)
+            return self._fields([(name, value) for name, value in fields.items() if name not in self._ignored])
+        except Exception:  # noqa: BLE001  # values of any class, with methods of their own
+            return hash(("unequal", next(self._unequal)))
+
+    def _fields(self, fields: Iterable[tuple[Any, Any]]) -> int:
+        return hash(frozenset([(name, self._value(value)) for name, value in fields]))
+
+    def _value(self, value: Any) -> int:
+        kind = type(value)
+        if kind is str:
+            return hash(_NOW if self._is_time_text(value) else value)
+        if kind is list or kind is tuple:
+            return hash((kind, *map(self._value, value)))
+        if kind is dict:
+            return self._fields(value.items())
+        if kind not in _NUMBERS and ItemAdapter.is_item(value):
+            return hash((kind, self._fields(ItemAdapter(value).items())))
+        is_now = self._is_now_at(value) if isinstance(value, datetime) else kind in _NUMBERS and self._is_now(value)
+        return hash(_NOW if is_now else (kind, repr(value)))  # not of a number itself: hash(-1) == hash(-2)
+
+    def _is_now(self, seconds: float | None) -> bool:
+        """Whether a number is a Unix time of this crawl, in seconds or milliseconds."""
+        if not seconds or seconds < self._began - SLACK:
+            return False
+        now = time.time() + SLACK
+        return seconds <= now or self._began - SLACK <= seconds / 1000 <= now
+
+    def _is_now_at(self, moment: datetime) -> bool:
+        """Whether a time is one of this crawl; a time without a zone is local, or UTC."""
+        if moment.tzinfo is not None:
+            return self._is_now(moment.timestamp())
+        return self._is_now(moment.timestamp()) or self._is_now(moment.replace(tzinfo=UTC).timestamp())
+
+    def _is_time_text(self, text: str) -> bool:
+        if len(text) not in _ISO_LENGTHS or text[4] != "-" or text[13] != ":":
+            return False
+        try:
+            return self._is_now_at(datetime.fromisoformat(text))
+        except (ValueError, OverflowError, OSError):
+            return False
+
+
+_NOW = ("time of scraping",)
+
+
+def shape_of(item: Any) -> int:
+    """Return a hash of the class and the names of the fields of an item; 0 if it has no fields."""
+    if not ItemAdapter.is_item(item):
+        return 0
+    return hash((type(item), frozenset(ItemAdapter(item).field_names())))
