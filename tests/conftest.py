@@ -51,8 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let the workers of pytest-xdist be forks of a process that has collected all tests."""
-    if by := config.getoption("cost"):
-        config.pluginmanager.register(processor_time.CostTable(by))
+    processor_time.begin(config)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: commands would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     workers = config.getoption("tx", None)
@@ -68,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before those with a mark are selected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    slow.mark(items)
+    slow.mark(config, items)
     if hasattr(config, "workerinput"):
         from tests.xdist_scheduling import rank
 

@@ -1,11 +1,11 @@
 """A table of the processor time of the tests: ``pytest --cost`` by file, ``--cost=folder`` and ``--cost=test``.
 
 Processor time hardly depends on what else the machine does. The time of a test is that of the process of pytest and of
-all processes that descend from it: servers, crawls, commands and their forks. What one file starts and another one uses,
-such as the fork server, counts for the file that was running.
+all its descendants: servers, crawls, commands and their forks. What one file starts and another one uses, such as the
+fork server, counts for the file that was running.
 
-The system adds the time of a process that has ended to its parent, if that waits for it. The time of others is lost, but
-for what was seen of it while they ran: so the processes are looked at every second.
+The system adds the time of a process that has ended to its parent, if that waits for it. Otherwise only the time
+counts that was seen while it ran: so the processes are looked at every second.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BY = ("folder", "file", "test")  #: what a row of the table may be
 SECONDS = 1.0  #: between two looks at the processes, if tests of a row take longer
 START = "(collection)"  #: the row of what runs before the first test
+STATUS = Path("/proc/self/stat")
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 1
 _STATE = 2  #: fields of ``/proc/PID/stat`` before the state, which follows the name in parentheses
 _PARENT, _TIMES = 3, slice(13, 17)  #: fields: the parent, and the ticks of the process and of children it waited for
@@ -37,6 +38,18 @@ def add_option(parser: pytest.Parser) -> None:
         choices=BY,
         help="print the processor time of each file, folder or test, with all processes that it starts (without -n)",
     )
+
+
+def begin(config: pytest.Config) -> None:
+    """Measure the tests of this run, if ``--cost`` asks for it."""
+    by = config.getoption("cost")
+    if not by:
+        return
+    if getattr(config.option, "tx", None):
+        raise pytest.UsageError("--cost measures one process: leave -n out")
+    if not STATUS.is_file():
+        raise pytest.UsageError(f"--cost needs {STATUS}, as on Linux")
+    config.pluginmanager.register(CostTable(by))
 
 
 class CostTable:
@@ -70,9 +83,9 @@ class CostTable:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         write = terminalreporter.write_line
         write(f"{'CPU s':>8} {'wall s':>8} {'tests':>6}  {self._by}")
-        for row, seconds in self._seconds.most_common():
-            write(f"{seconds:8.2f} {self._elapsed[row]:8.2f} {self._tests[row]:6}  {row}")
-        total, elapsed = self._seconds.total(), self._elapsed.total()
+        for row in sorted(self._seconds, key=self._seconds.__getitem__, reverse=True):
+            write(f"{self._seconds[row]:8.2f} {self._elapsed[row]:8.2f} {self._tests[row]:6}  {row}")
+        total, elapsed = sum(self._seconds.values()), sum(self._elapsed.values())
         write(f"{total:8.2f} {elapsed:8.2f} {self._tests.total():6}  in total")
 
     def _row(self, item: pytest.Item) -> str:
