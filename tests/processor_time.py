@@ -1,4 +1,4 @@
-"""A table of the processor time of the tests: ``pytest --cost`` by file, ``--cost=folder`` and ``--cost=test``.
+"""A table of the processor time of the tests: ``pytest --cost=file``, ``--cost=folder`` or ``--cost=test``.
 
 Processor time hardly depends on what else the machine does. The time of a test is that of the process of pytest and of
 all its descendants: servers, crawls, commands and their forks. What one file starts and another one uses, such as the
@@ -33,8 +33,6 @@ _PARENT, _TIMES = 3, slice(13, 17)  #: fields: the parent, and the ticks of the 
 def add_option(parser: pytest.Parser) -> None:
     parser.getgroup("dedupcrawl").addoption(
         "--cost",
-        nargs="?",
-        const="file",
         choices=BY,
         help="print the processor time of each file, folder or test, with all processes that it starts (without -n)",
     )

@@ -60,6 +60,7 @@ PARTS = (
     Part("crawl/test_cluster.py", "a cluster"),
     Part("stores/test_cluster_protocol.py", "a model, visited exhaustively"),
     Part("stores/test_eviction.py", "a server evicts keys until a stored page is lost", "no_policy"),
+    Part("stores/test_damage.py", "30 of 40 seeds", r"-[1-3]\d\]"),
     Part("examples/test_[cdw]*.py", "several workers of scrapy-redis; a wheel"),
     # What a person sees.
     Part("test_browser.py", "a browser"),
