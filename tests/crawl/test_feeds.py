@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.crawl.backlog import Spool, spool_name
+from dedupcrawl.crawl.backlog import SpoolFolder, spool_name
 from dedupcrawl.stores.base import Record
 from tests.crawl.running import finish, on_every_reactor, start
 from tests.crawl.site import fancy, plain, text
@@ -218,7 +218,7 @@ def test_a_reset_forgets_what_an_earlier_crawl_could_not_file(site: Site, run: R
     assert isinstance(record, Record)
     store = f"lmdb://{tmp_path}/store"
     folder = tmp_path / "work" / ".scrapy" / "dedup-spool" / spool_name(store, "reader", dedup.scheme)
-    left = Spool(folder)
+    left = SpoolFolder(folder)
     for settings, kept in (({"DEDUP_RESET": True}, 1), ({"DEDUP_NAMESPACE": "reader"}, 0)):
         left.append([record])
         left.close()

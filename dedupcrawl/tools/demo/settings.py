@@ -14,6 +14,6 @@ DEDUP_COMMIT = "feed_slot_closed"
 
 DEDUP_REPORT = "report.html"
 DEDUP_RESPONSE_META = True  # the journal has the verdicts on kept pages
-EXTENSIONS = {"dedupcrawl.tools.demo.crawl.Journal": 500}
+EXTENSIONS = {"dedupcrawl.tools.demo.crawl.JournalWriter": 500}
 JOURNAL_FILE = "journal.jsonl"
 LOG_LEVEL = "INFO"
