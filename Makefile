@@ -15,7 +15,7 @@ CHECKS ?= lint types imports docs
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install package demo demo-clean test test-oldest test-scrapy checks lint types imports docs pytest bench clean
+.PHONY: install package demo demo-clean test test-all test-oldest test-scrapy checks lint types imports docs pytest cost bench clean
 
 install: $(BUILT)
 
@@ -51,8 +51,13 @@ demo: $(DEMO)/.installed
 demo-clean:
 	rm -rf demo-out $(DEMO)
 
-# The checks use the core that the tests leave idle while they wait. The tests build the documentation themselves.
+# Every day: all but the slow tests, which tests/slow.py lists with reasons. At most five minutes on two cores.
+# The checks use the core that the tests leave idle while they wait.
 test: install
+	@$(MAKE) --no-print-directory -j2 CHECKS="lint types imports" SELECTED='-m "not slow"' checks pytest
+
+# Before a change is merged: every test, those of Spark, clusters, browsers and the documentation among them.
+test-all: install
 	@$(MAKE) --no-print-directory -j2 CHECKS="lint types imports" checks pytest
 
 checks: install
@@ -75,10 +80,16 @@ docs: install
 # A test that fails beside others runs once more, alone, and must pass then. Its first failure stays in the output: it is a fault
 # of the test or of the code, and is mended. Only failed tests (status 1) get this; interrupts and internal errors end the run.
 pytest: install
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile || { \
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(SELECTED) || { \
 		test $$? -eq 1 || exit 1; \
 		echo "TESTS FAILED BESIDE OTHERS (see above). They run once more, alone:"; \
-		$(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none; }
+		$(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none $(SELECTED); }
+
+# The processor time of each file of tests, with all processes that it starts; COST=test or COST=folder is that of each test
+# or folder, and TESTS="tests/crawl tests/cli" measures these. The whole takes half an hour: one process runs all tests.
+COST ?= file
+cost: install
+	@$(BIN)/python -m pytest --cost=$(COST) $(TESTS)
 
 # Scrapy's own tests, with the add-on in every crawl.
 test-scrapy: install

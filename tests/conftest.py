@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import command_server, forked_commands, forking, garbage, worker_server
+from tests import command_server, forked_commands, forking, garbage, processor_time, slow, worker_server
 from tests.worker_server import FOLDER_OF_COMMANDS, PYTHON
 
 if TYPE_CHECKING:
@@ -45,8 +45,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Shares 
     return Shares(config, log)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    processor_time.add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let the workers of pytest-xdist be forks of a process that has collected all tests."""
+    processor_time.begin(config)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: commands would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     workers = config.getoption("tx", None)
@@ -60,7 +65,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.tx = [f"popen//python={folder / PYTHON}" for _ in workers]
 
 
+@pytest.hookimpl(tryfirst=True)  # before those with a mark are selected
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    slow.mark(config, items)
     if hasattr(config, "workerinput"):
         from tests.xdist_scheduling import rank
 

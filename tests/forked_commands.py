@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +81,7 @@ def serve(folder: Path, run: Callable[[str], int]) -> None:
 
     It returns the exit status of the command. This function returns when standard input is closed.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks send their exit status themselves
+    signal.signal(signal.SIGCHLD, _reap)
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(folder / ADDRESS))
         door.listen()
@@ -92,6 +92,13 @@ def serve(folder: Path, run: Callable[[str], int]) -> None:
                 door.close()
                 _answer(line, run)
             line.close()
+
+
+def _reap(*_: object) -> None:
+    """Wait for forks that have ended: their processor time counts only then. They send their exit status themselves."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _answer(line: socket.socket, run: Callable[[str], int]) -> None:

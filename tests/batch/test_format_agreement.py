@@ -65,14 +65,13 @@ def text_pages() -> Rows:
     return reprinted_texts(150)
 
 
-@pytest.mark.parametrize("detectors", [("exact", "minhash"), ("simhash",)])
 @pytest.mark.parametrize(
     ("write", "pages"), [(parquet, text_pages), (wet, text_pages), (warc, html_pages), (parquet, html_pages)]
 )
 def test_the_verdicts_are_those_of_a_crawl(
-    tmp_path: Path, write: Callable[[Path, Rows], Path], pages: Callable[[], Rows], detectors: tuple[str, ...]
+    tmp_path: Path, write: Callable[[Path, Rows], Path], pages: Callable[[], Rows]
 ) -> None:
-    rows, config = pages(), Config(detectors=detectors)
+    rows, config = pages(), Config()
     batch = Batch(tmp_path, config)
     path = write(tmp_path, rows)
     summary = batch.run(path)

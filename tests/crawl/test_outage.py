@@ -86,8 +86,7 @@ def spools(folder: Path) -> list[Path]:
     return [*folder.rglob("*.sqlite")]
 
 
-@pytest.mark.parametrize("reactor", REACTORS)
-@pytest.mark.parametrize("how", ["away", "deaf"])
+@pytest.mark.parametrize(("how", "reactor"), [*(("away", reactor) for reactor in REACTORS), ("deaf", "asyncio")])
 def test_kept_pages_are_filed_when_the_store_is_back(
     site: Site, tmp_path: Path, network: Network, reactor: str, how: str
 ) -> None:
@@ -209,11 +208,13 @@ def test_pages_may_wait_for_the_store(site: Site, tmp_path: Path, network: Netwo
         assert (beside.info().pages, beside.info().open) == (PAGES, 0)
 
 
-@pytest.mark.parametrize("settings", [
-    {"DEDUP_ON_STORE_ERROR": "close"},
-    {"DEDUP_ON_STORE_ERROR": "wait", "DEDUP_STORE_PATIENCE": 0.5},
-])  # fmt: skip
-@pytest.mark.parametrize("reactor", REACTORS)
+CLOSING = {"DEDUP_ON_STORE_ERROR": "close"}
+OUT_OF_PATIENCE = {"DEDUP_ON_STORE_ERROR": "wait", "DEDUP_STORE_PATIENCE": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("settings", "reactor"), [*((CLOSING, reactor) for reactor in REACTORS), (OUT_OF_PATIENCE, "asyncio")]
+)
 def test_the_crawl_may_end_with_the_store(
     site: Site, tmp_path: Path, network: Network, reactor: str, settings: dict[str, Any]
 ) -> None:

@@ -209,13 +209,12 @@ def test_feeds_that_are_stored_and_feeds_that_are_not(site: Site, tmp_path: Path
     assert outcomes == ({Outcome.KEPT: 2, Outcome.RELEASED: 4} if storage else {Outcome.KEPT: 6})
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "epoll"])
-def test_pages_of_an_outage_and_of_its_spool(site: Site, tmp_path: Path, reactor: str) -> None:
+def test_pages_of_an_outage_and_of_its_spool(site: Site, tmp_path: Path) -> None:
     network = Network(tmp_path / "net")
     urls = articles(site)
     at(site, _6=network.cut, _16=noticed(network, tmp_path))
     settings = over(network, latency=0.01, CONCURRENT_REQUESTS=2, **REPORT)
-    crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings, reactor=reactor))[0]
+    crawled = crawl(tmp_path, urls=urls, settings=settings)
     assert crawled.dedup["unchecked/store"]
     assert crawled.dedup["outages"] == 1
     rows = agree(tmp_path, crawled)

@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[dict[str, Any], int]] = {
 }
 
 
-@pytest.fixture(params=["lmdb", "valkey"])
+@pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "lmdb":
         yield f"lmdb://{tmp_path}/store"
@@ -94,7 +94,11 @@ ALL = [f"T{n}" for n in range(PAGES)]
 MESSAGE = "This worker was stopped, or had no store, for longer than DEDUP_LEASE"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("store", "kind"),
+    [("lmdb", "pipeline"), ("valkey", "pipeline"), ("valkey", "feed"), ("lmdb", "items"), ("valkey", "already stored")],
+    indirect=["store"],
+)
 def test_what_others_store_meanwhile_is_a_duplicate(site: Site, tmp_path: Path, store: str, kind: str) -> None:
     settings, left = KINDS[kind]
     first = begin(tmp_path / "a", store, articles(site), **settings)
@@ -119,6 +123,7 @@ def test_what_others_store_meanwhile_is_a_duplicate(site: Site, tmp_path: Path, 
     assert (info.open, info.scraped) == (0, 0)
 
 
+@pytest.mark.parametrize("store", ["valkey"], indirect=True)
 def test_claims_that_nobody_wanted_survive(site: Site, tmp_path: Path, store: str) -> None:
     first = begin(tmp_path / "a", store, articles(site), **KINDS["pipeline"][0])
     stop_with_open_claims(first, store)
@@ -129,6 +134,7 @@ def test_claims_that_nobody_wanted_survive(site: Site, tmp_path: Path, store: st
     assert "dropped" not in stopped.dedup
 
 
+@pytest.mark.parametrize("store", ["lmdb"], indirect=True)
 def test_a_short_stop_asks_nothing(site: Site, tmp_path: Path, store: str) -> None:
     first = begin(tmp_path / "a", store, articles(site), DEDUP_LEASE=600, **KINDS["pipeline"][0])
     stop_with_open_claims(first, store)

@@ -11,7 +11,7 @@ from dedupcrawl.page.document import parse
 from tests.sites.kinds import KINDS, build
 from tests.sites.model import Copy, Harder, Site, SitePage
 
-SEEDS = (0, 1, 2, 3)
+SEEDS = (0, 1)  #: of the sites that tests use
 
 _sentence = re.compile(r"[^.!?。！？]{25,}[.!?。！？]")
 

@@ -52,13 +52,9 @@ def written(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in files}
 
 
-@pytest.mark.parametrize("detectors", [("exact", "minhash"), ("simhash",)])
-def test_the_output_is_that_of_one_machine_and_of_a_crawl(
-    session: Starting, tmp_path: Path, detectors: tuple[str, ...]
-) -> None:
+def test_the_output_is_that_of_one_machine_and_of_a_crawl(session: Starting, tmp_path: Path) -> None:
     rows = reprinted_texts()
-    config = Config(detectors=detectors)
-    batch = Batch(tmp_path, config)
+    batch = Batch(tmp_path)
     split(rows, tmp_path / "in", 3)
     there = on_spark(session, batch, tmp_path / "in", annotate=True)
     here = batch.run(tmp_path / "in", out="here", annotate=True)
@@ -67,7 +63,7 @@ def test_the_output_is_that_of_one_machine_and_of_a_crawl(
         name: value for name, value in here.items() if name not in TIMES
     }
     told = [row for path in sorted((tmp_path / "spark").glob("*.jsonl")) for row in lines(path)]
-    assert annotated_verdicts(told) == verdict_tuples(crawled(config, rows))
+    assert annotated_verdicts(told) == verdict_tuples(crawled(Config(), rows))
 
 
 def test_a_second_batch_is_compared_with_the_first_in_another_order(session: Starting, tmp_path: Path) -> None:
