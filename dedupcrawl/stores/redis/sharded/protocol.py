@@ -387,7 +387,7 @@ class ClaimProtocol(ShardReader):
                 if each.state == b"X" or id in removed:
                     view.drop(id, is_gone=True)
                 elif id not in dead:  # else it has changed meanwhile, and is read again
-                    view.met[id] = each, self.layout.candidate(id, each, self.tokens)
+                    view.met[id] = each, self.candidate(id, each)
             yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
 
     def _look(self, offer: JudgedOffer, view: View, look: Look) -> Rounds[Offer | None]:
