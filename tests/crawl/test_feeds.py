@@ -192,10 +192,10 @@ def test_other_feeds_are_not(site: Site, run: Run, feed: dict[str, Any], more: d
 
 def test_a_feed_on_a_server_is_overwritten_by_default(site: Site, run: Run) -> None:
     urls = articles(site, 1)
-    settings: dict[str, Any] = {"FEEDS": {"upload://out-%(batch_id)d": {**LINES, "batch_item_count": 5}}}
+    settings: dict[str, Any] = {"FEEDS": {"upload://out-2": LINES}}
     settings["FEED_STORAGES"] = {"upload": "tests.crawl.components.Upload"}
     run(urls=urls, settings=settings)
-    assert len(run(urls=urls, settings=settings).lines("upload://out-1 will be overwritten", "WARNING")) == 1
+    assert len(run(urls=urls, settings=settings).lines("upload://out-2 will be overwritten", "WARNING")) == 1
 
 
 def test_a_store_that_another_worker_uses_is_not_reset(site: Site, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_without_settings_everything_is_as_in_config() -> None:
     assert chosen.namespace == "news"
     assert chosen.drops
     assert chosen.follow_duplicates
-    assert not chosen.commit_with_feeds
+    assert (chosen.commit, chosen.on_overwrite) == ("auto", "warn")
     assert chosen.item_fields == ()
     assert is_enabled(Settings())
 
