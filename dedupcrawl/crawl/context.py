@@ -18,7 +18,7 @@ from dedupcrawl.crawl.feeds import FeedTracker
 from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
 from dedupcrawl.crawl.recorder import LedgerRecorder
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
-from dedupcrawl.crawl.settings import ITEM_MODE, Options, names_feeds
+from dedupcrawl.crawl.settings import AUTO, ITEM_MODE, Options, names_feeds
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.errors import DedupError, SettingError
@@ -149,9 +149,9 @@ def _has_earlier_pipelines(settings: BaseSettings, pipeline: type[object]) -> bo
 
 def _feeds(crawler: Crawler, commit: str) -> FeedTracker | None:
     """Return the tracker of the feeds that items must be stored in; None if items are durable without."""
-    exporter = crawler.get_extension(FeedExporter)
-    if commit == ITEM_MODE or (exporter is None and not _wants_feeds(crawler.settings)):
+    if commit == ITEM_MODE or (commit == AUTO and not _wants_feeds(crawler.settings)):
         return None
+    exporter = crawler.get_extension(FeedExporter)
     if exporter is None:
         accepted = f'"{ITEM_MODE}", if pipelines store the items: Scrapy writes no feed of FEEDS, its ERROR says why'
         raise SettingError("DEDUP_COMMIT", commit, accepted)
@@ -160,6 +160,8 @@ def _feeds(crawler: Crawler, commit: str) -> FeedTracker | None:
 
 def _wants_feeds(settings: BaseSettings) -> bool:
     """Whether feeds are named, and the project has not switched their extension off."""
+    if not names_feeds(settings):
+        return False
     extensions = settings.get_component_priority_dict_with_base("EXTENSIONS")
-    is_on = any(order is not None and load_object(name) is FeedExporter for name, order in extensions.items())
-    return is_on and names_feeds(settings)
+    loaded = [load_object(each) for each, order in extensions.items() if order is not None]
+    return any(isinstance(each, type) and issubclass(each, FeedExporter) for each in loaded)
