@@ -2,7 +2,8 @@
 
     kills   ``scrapy crawl news -o stories.jsonl`` with default settings is killed (SIGKILL) at a random moment, ten
             times for each store, and run again: with the same file, which it appends to; with a new file; or with
-            ``-O``, which overwrites the file. Every story must be in a file then.
+            ``-O``, which overwrites the file (``DEDUP_ON_OVERWRITE = "close"``: a crawl that was killed after its
+            last page may have stored all). Every story must be in a file then.
     memory  a crawl of 20,000 different pages into one feed: how much the process grows for each page until the feed
             is closed, and how long the commits take then. ``item_scraped`` commits each page at once.
     cpu     the same two ways take turns, a part of the site at a time, as in :mod:`benchmarks.crawl`: CPU time per
@@ -98,7 +99,7 @@ def store_of(kind: str, folder: Path) -> Iterator[str]:
 WAYS = {
     "appended": (("-o", "stories.jsonl"), ("-o", "stories.jsonl")),
     "new": (("-o", "first.jsonl"), ("-o", "second.jsonl")),
-    "overwritten": (("-O", "stories.jsonl"), ("-O", "stories.jsonl")),
+    "overwritten": (("-O", "stories.jsonl"), ("-O", "stories.jsonl", "-s", "DEDUP_ON_OVERWRITE=close")),
 }
 
 
@@ -132,7 +133,7 @@ class Project:
         lost = STORIES - len(set(stored))
         return {"request": request, "left": left, "lost": lost, "again": len(stored) - STORIES + lost}
 
-    def _kill_at_random(self, feed: tuple[str, str], chance: random.Random) -> int:
+    def _kill_at_random(self, feed: Sequence[str], chance: random.Random) -> int:
         """Kill a crawl up to a second after a random request; return its number. If the crawl has ended, draw again."""
         while True:
             request, delay = chance.randint(2, STORIES + 1), chance.uniform(0, 1)
@@ -148,7 +149,7 @@ class Project:
             for path in self._folder.glob("*.jsonl"):
                 path.unlink()
 
-    def _start(self, feed: tuple[str, str]) -> subprocess.Popen[bytes]:
+    def _start(self, feed: Sequence[str]) -> subprocess.Popen[bytes]:
         shared = ("-s", f"DEDUP_STORE={self._store}", "-s", f"DEDUP_NAMESPACE={self._namespace}")
         with self._log.open("ab") as log:
             command = [sys.executable, "-m", "scrapy", "crawl", "news", *feed, *shared]

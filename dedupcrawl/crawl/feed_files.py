@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_LOOKED = 4096  #: records that are examined for one of an earlier crawl
-_WHAT_TO_DO = (
+_ADVICE = (
     "To crawl all pages anew, start with -s DEDUP_RESET=1. To keep what is there, write to a new file, or add to this "
     "one (-o, overwrite False)"
 )
@@ -51,10 +51,14 @@ class OverwrittenFeeds:
         self._client = client
         self._slots: list[FeedSlot] = []
 
-    async def find(self) -> bool:
-        """Look for these feeds; return whether there are any. There are none if the store knows no page."""
+    async def find(self, *, if_unknown: bool) -> bool:
+        """Look for these feeds; return whether there are any. There are none if the store knows no page.
+
+        Args:
+            if_unknown: whether to count them if the store cannot tell.
+        """
         slots = list(_overwriting(self._exporter))
-        if slots and self._client.is_open and await self._knows_pages():
+        if slots and self._client.is_open and await self._knows_pages(if_unknown=if_unknown):
             self._slots = slots
         return bool(self._slots)
 
@@ -62,8 +66,9 @@ class OverwrittenFeeds:
         """Log that the feeds will lack what earlier crawls have stored."""
         message = (
             "%(feeds)s will be overwritten, and pages that earlier crawls have stored are dropped: it will lack them. "
+            "%(advice)s"
         )
-        self._log(logging.WARNING, message + _WHAT_TO_DO, self._slots)
+        self._log(logging.WARNING, message, self._slots)
 
     def spare(self) -> None:
         """Log that the files stay as they are, and let the exporter write no feed.
@@ -72,9 +77,9 @@ class OverwrittenFeeds:
         """
         message = (
             "%(feeds)s stays as it is, and the crawl is closed (DEDUP_ON_OVERWRITE): pages that earlier crawls have "
-            "stored are dropped, so the new file would lack them. "
+            "stored are dropped, so the new file would lack them. %(advice)s"
         )
-        self._log(logging.ERROR, message + _WHAT_TO_DO, self._slots)
+        self._log(logging.ERROR, message, self._slots)
         self._slots.clear()
         self._exporter.slots.clear()
 
@@ -84,26 +89,29 @@ class OverwrittenFeeds:
         if written and dropped:
             message = (
                 "%(feeds)s was overwritten, and lacks what earlier crawls have stored: %(dropped)d pages were dropped, "
-                "%(unchanged)d of them as unchanged. "
+                "%(unchanged)d of them as unchanged. %(advice)s"
             )
-            self._log(logging.WARNING, message + _WHAT_TO_DO, written, dropped=dropped, unchanged=unchanged)
+            self._log(logging.WARNING, message, written, dropped=dropped, unchanged=unchanged)
 
     def _log(self, level: int, message: str, slots: Sequence[FeedSlot], **counts: int) -> None:
-        what = {"feeds": ", ".join(slot.uri for slot in slots), **counts}
+        what = {"feeds": ", ".join(slot.uri for slot in slots), "advice": _ADVICE, **counts}
         logger.log(level, message, what, extra={"spider": self._exporter.crawler.spider})
 
-    async def _knows_pages(self) -> bool:
+    async def _knows_pages(self, *, if_unknown: bool) -> bool:
         """Whether the store has pages, of earlier crawls or other workers. The claims of a killed crawl are none."""
         store = self._client.dedup.store
 
         def look() -> bool:
-            records = islice(store.records(lambda _: None), MAX_LOOKED)
-            return any(each.state is ClaimState.COMMITTED for each in records)
+            looked = 0
+            for looked, each in enumerate(islice(store.records(lambda _: None), MAX_LOOKED), start=1):  # noqa: B007
+                if each.state is ClaimState.COMMITTED:
+                    return True
+            return if_unknown and looked == MAX_LOOKED
 
         try:
             return await self._client.call(look)
         except StoreError:
-            return False
+            return if_unknown
 
 
 def _overwriting(exporter: FeedExporter) -> Iterator[FeedSlot]:

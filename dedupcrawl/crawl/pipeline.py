@@ -205,13 +205,13 @@ class DedupPipeline:
         if exporter is None or not self._options.drops:
             return
         self._overwritten = OverwrittenFeeds(exporter, self._context.client)
-        if not await self._overwritten.find():
+        closes = self._options.on_overwrite == "close"
+        if not await self._overwritten.find(if_unknown=closes):
             return
-        if self._options.on_overwrite == "warn":
-            self._overwritten.warn()
-        else:
+        if closes:
             self._overwritten.spare()
             raise CloseSpider(OVERWRITE_REASON)
+        self._overwritten.warn()
 
     def _confirm_between_pipelines(self) -> None:
         """Check the claim of an item after each later pipeline, as :meth:`process_item` does before the first.

@@ -152,7 +152,7 @@ def test_the_configuration_of_a_project(folder: Path, monkeypatch: pytest.Monkey
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = newsproject\n")
     (folder / "newsproject.py").write_text(
         'DEDUP_DETECTORS = {"simhash": {"distance": 5}}\nDEDUP_NAMESPACE = "news"\n'
-        'DEDUP_STORE = "lmdb://store"\nDEDUP_COMMIT = "feed_slot_closed"\n'
+        'DEDUP_STORE = "lmdb://store"\n'
     )
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(os, "environ", os.environ.copy())  # Scrapy sets variables of the project there

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from itertools import repeat
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from scrapy.extensions.feedexport import FileFeedStorage
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.crawl.backlog import Spool, spool_name
+from dedupcrawl.crawl.feed_files import MAX_LOOKED, OverwrittenFeeds
 from dedupcrawl.crawl.feeds import MAX_CLAIMS
-from dedupcrawl.stores.base import Record
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.base import ClaimState, Record
 from tests.crawl.running import finish, on_every_reactor, start, wait_for
 from tests.crawl.site import fancy, plain, text
 
@@ -259,6 +265,30 @@ def test_a_feed_that_would_be_overwritten_closes_the_crawl(
     assert (tmp_path / "work" / "out.jl").read_bytes() == before
     assert not (tmp_path / "work" / "other.jl").exists()
     assert len(run(urls=urls, settings={**settings, "DEDUP_RESET": True}).items) == 5
+
+
+@pytest.mark.parametrize("claims", [0, MAX_LOOKED, None])
+def test_a_store_that_cannot_tell_whether_it_knows_pages(tmp_path: Path, claims: int | None) -> None:
+    """``claims`` stand before its other records; None: it is away."""
+    (tmp_path / "out.jl").touch()
+    storage = FileFeedStorage(str(tmp_path / "out.jl"), feed_options={"overwrite": True})
+    slot = SimpleNamespace(uri_template="out.jl", uri="out.jl", storage=storage, itemcount=0, store_empty=True)
+    exporter = SimpleNamespace(
+        slots=[slot], feeds={"out.jl": {"overwrite": True}}, crawler=SimpleNamespace(spider=None)
+    )
+
+    async def call(look: Callable[[], bool]) -> bool:
+        if claims is None:
+            raise StoreError("The store is away.")
+        return look()
+
+    claim = SimpleNamespace(state=ClaimState.SCRAPED)
+    store = SimpleNamespace(records=lambda _: repeat(claim, claims or 0))
+    client = SimpleNamespace(is_open=True, call=call, dedup=SimpleNamespace(store=store))
+    for if_unknown in (False, True):
+        feeds = OverwrittenFeeds(cast("Any", exporter), cast("Any", client))
+        found = asyncio.run(feeds.find(if_unknown=if_unknown))
+        assert found == (if_unknown and claims != 0)
 
 
 @pytest.mark.parametrize("on_overwrite", ["warn", "close"])

@@ -9,9 +9,6 @@ DOWNLOAD_DELAY = 0
 AUTOTHROTTLE_ENABLED = False
 CONCURRENT_REQUESTS_PER_DOMAIN = 8
 
-# Items are stored when the feed is closed.
-DEDUP_COMMIT = "feed_slot_closed"
-
 DEDUP_REPORT = "report.html"
 DEDUP_RESPONSE_META = True  # the journal has the verdicts on kept pages
 EXTENSIONS = {"dedupcrawl.tools.demo.crawl.Journal": 500}
