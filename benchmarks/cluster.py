@@ -160,7 +160,7 @@ def crawled_page(number: int) -> Record:
 
 
 def copy_of(page: Record) -> Record:
-    """Return the same text under another URL."""
+    """Return a page with equal text under another URL."""
     url = f"{page.url}?copy"
     return replace(page, url=url, keys=(url_key(url), *page.keys[1:]))
 

@@ -292,7 +292,7 @@ def _as_prose(value: object) -> str:
 # -- the configuration of a store ---------------------------------------------------------------
 
 _TEXT = "text"  #: key of a scheme under which it describes how pages are read
-_DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants of which a scheme has only a hash
+_DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants that a scheme stores as a hash
 _COMBINED = "combined"
 _RULES = ("all_of", "any_of")
 

@@ -205,7 +205,7 @@ class Deduplicator(Closing):
         return found if isinstance(found, Verdict) else self.check_record(*found)
 
     def check_record(self, record: Record, url: str) -> Verdict:
-        """Do the same as :meth:`check` for a fingerprinted page; ``url`` is for the verdict."""
+        """Check a fingerprinted page; ``url`` is for the verdict. Errors: as :meth:`check`."""
         return self.verdict_among(self.candidates(record), record, url)
 
     def verdict_among(self, candidates: Iterable[Candidate], record: Record, url: str) -> Verdict:
@@ -220,7 +220,7 @@ class Deduplicator(Closing):
         return self._with_retries(partial(self._filer.file, *found, committed=True)).verdict
 
     def add_many(self, pages: Iterable[Page]) -> list[Verdict]:
-        """Do the same as :meth:`add` for some hundred pages, in one round trip to a server.
+        """Check some hundred pages and file the kept ones, in one round trip to a server; see :meth:`add`.
 
         Of several copies among them exactly one is kept, mostly but not always the first. When it raises,
         none of the pages is filed. A page with candidates is checked again by itself; if the store fails
@@ -275,7 +275,7 @@ class Deduplicator(Closing):
     @overload
     def try_claim(self, page: Page, *, track_url: bool = True, give_up: bool = False) -> Claim | Pending: ...
     def try_claim(self, page: Page, *, track_url: bool = True, give_up: bool = False) -> Claim | Pending:
-        """Do the same as :meth:`claim` without waiting.
+        """Check a page and reserve its content, without waiting for open claims; see :meth:`claim`.
 
         Args:
             page: the page.
@@ -304,7 +304,7 @@ class Deduplicator(Closing):
         return unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
 
     def fingerprint_many(self, pages: Sequence[Page], spent: Sequence[float] | None = None) -> list[Record | Verdict]:
-        """Do the same as :meth:`fingerprint` for each page, together where that is faster.
+        """Return a record or an unchecked verdict for each page. Pages are fingerprinted together where that is faster.
 
         Args:
             pages: with a time limit short ones, so that one does not use up the time of the others.
@@ -324,11 +324,11 @@ class Deduplicator(Closing):
     def claim_record(
         self, record: Record, url: str, *, versions: bool = True, give_up: bool = False
     ) -> Claim | Pending:
-        """Do the same as :meth:`try_claim` for a fingerprinted page; ``url`` is for the verdict."""
+        """Reserve the content of a fingerprinted page, see :meth:`try_claim`; ``url`` is for the verdict."""
         return self._filer.claim(record, url, versions=versions, give_up=give_up)
 
     def claim_records(self, pages: Sequence[tuple[Record, str]], commit: Sequence[Claim] = ()) -> list[Claim | Pending]:
-        """Do the same as :meth:`claim_record` for pages in order, in one transaction or in few round trips.
+        """Reserve the content of fingerprinted pages, in order, in one transaction or in few round trips.
 
         When it raises, none of the pages is claimed, and the claims to commit can be committed again.
 
@@ -355,7 +355,7 @@ class Deduplicator(Closing):
             raise
 
     def remember(self, record: Record) -> bool:
-        """File a page as committed whose item was stored while the store was unreachable.
+        """File a page as committed: its item was stored while the store was unreachable.
 
         It supersedes no other page, since a later version may be filed by now. It may be called twice.
 

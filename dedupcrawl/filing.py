@@ -172,7 +172,7 @@ class PageFiler:
     def _file_judged(
         self, store: JudgedStore, judge: RecordJudge, *, committed: bool, supersede: bool
     ) -> Claim | Pending:
-        """Do the same as :meth:`file` for a store that asks for judgements."""
+        """File a page in a store that asks for judgements; see :meth:`file`."""
         replaces = committed and supersede and self._policy.keep == "latest"
         (offer,) = store.offer_judged([JudgedOffer(judge.record, judge, committed and not replaces)])
         claim = self._judged(judge, offer)
@@ -209,7 +209,7 @@ class PageFiler:
         return self._owner.store.add(record, since, supersede)
 
     def _lost_claim(self, record: Record, candidates: Iterable[Candidate]) -> int | None:
-        """Return the id of the claim that filed this very record by an offer whose reply was lost.
+        """Return the id of the claim that filed exactly this record, by an offer with a lost reply.
 
         The time of fingerprinting distinguishes it from another visit of the same page.
         """
@@ -221,7 +221,7 @@ class PageFiler:
         return None
 
     def _refile(self, claims: Iterable[Claim]) -> None:
-        """File the pages whose claim was lost with its lease again, as committed.
+        """File pages again, as committed: their claims were lost with their leases.
 
         Their items are stored: without a record every later copy would be stored, too.
         """

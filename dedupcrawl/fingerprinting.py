@@ -90,7 +90,7 @@ class Fingerprinter:
         return self._joined_record(page, features.encoded, exact_only, prints, track_url=track_url)
 
     def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
-        """Do the same as :meth:`fingerprint` for each page, with numpy faster for many short ones."""
+        """Return the record of each page. With numpy this is faster than one by one if many pages are short."""
         if is_compiled():
             return [self.fingerprint(page, track_url=track_url) for page in pages]
         found: list[Record | Uncheckable] = []

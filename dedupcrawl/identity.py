@@ -83,9 +83,9 @@ if TYPE_CHECKING:
 MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
 MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
-MAX_COUNTED = 6000  #: bytes of a text that is not about its name, whose sentences are counted; else it must be brief
+MAX_COUNTED = 6000  #: maximum bytes of a text with counted sentences that is not about its name; else it must be brief
 MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
-MAX_SIGNED = 2000  #: characters of a text about its name, whose lines are signed: a form, rather than an article
+MAX_SIGNED = 2000  #: maximum characters of a text about its name with signed lines: a form, rather than an article
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
 #: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
 #: without spaces counts as a third of one.
@@ -434,7 +434,7 @@ def _may_be_signed(text: bytes) -> bool:
 
 
 def _most_counted(state: int, title: str, *, is_about: bool) -> int:
-    """Return how long a text may be whose sentences are counted: those of an article are not.
+    """Return the maximum length of a text with counted sentences. Those of an article are not counted.
 
     An article has a long heading, or no heading and a long title that stands in its text.
     """

@@ -71,7 +71,7 @@ class Name(IntFlag):
     MAIN = 8  #: in its main text, such lines included; not examined for fillers
 
 
-#: The same as plain integers: operations on an enum take twenty times as long.
+#: The flags as plain integers: operations on an enum take twenty times as long.
 HEADING, TITLE, SAID, MAIN = map(int, Name)
 BODY = SAID | MAIN  #: in the main text other than such lines
 

@@ -1,4 +1,4 @@
-"""Two sketches of the sentences of a text, by which texts that differ in a few words are compared.
+"""Two sketches of the sentences of a text. They compare texts that differ in a few words.
 
 Two pages of one wording may differ in a word that is no name and no number: a town, a person, a colour. Then each page
 has a sentence that the other lacks. A view of a page, such as one for printers, has lines more or lacks some, but its
@@ -32,7 +32,7 @@ SIGNATURE_BYTES = 3  #: the number of lines modulo 8, and their hash in 16 bits
 BUCKETS = 16  #: of sentences or values
 SUMS_BYTES = 4  #: the number, and in 12 bits each the sums of the hashes and of their squares
 COUNTS_BYTES = SUMS_BYTES + BUCKETS
-PRIME = 4091  #: hashes are numbers below it; it has the remainder 3 by 4, by which square roots are simple
+PRIME = 4091  #: hashes are numbers below it; it is 3 modulo 4, which makes square roots simple
 MAX_TOKEN_BYTES = 32  #: bytes of a word that are hashed, also of a name
 MAX_LINE_BYTES = 120  #: of a line that is one sentence, whatever its punctuation: what a view adds is one line
 MAX_STAMP_BYTES = 80  #: of a stamp or counter
@@ -185,7 +185,7 @@ def without_view_lines(lines: bytes, has_word: Callable[[bytes], bool] = has_vie
 
     Args:
         lines: normalised lines in UTF-8, with NUL between them.
-        has_word: :func:`has_view_word`, or compiled code that does the same.
+        has_word: :func:`has_view_word`, or compiled code with equal results.
     """
     # All lines together are examined in a tenth of the time.
     may_point = b":" in lines and _some_may_point_elsewhere(b"\0" + lines)

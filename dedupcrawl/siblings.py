@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
 MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
-MIN_TELLING = 2  #: two titles of which the pages say nothing differ if each has that many telling tokens of its own
+MIN_TELLING = 2  #: two titles that the texts do not mention differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
 MIN_LABELS = 1  #: short lines that two pages with different layouts share, if their other ones are facts of one kind
 
@@ -215,7 +215,7 @@ def _over_other_text(pair: _Names, *, same_body: bool) -> str:
 
 
 def _over_equal_text(pair: _Names) -> str:
-    if pair.about >= MIN_ABOUT:  # one content under two names, of which one may be "Print"
+    if pair.about >= MIN_ABOUT:  # one content under two names; one may be "Print"
         return ""
     mine, others = _telling(pair.mine), _telling(pair.others)
     shared = _telling(key for key in pair.new.items.keys() & pair.old.items.keys() if key not in pair.one_heading)
@@ -230,7 +230,7 @@ def _telling(keys: Iterable[int]) -> int:
 
 
 def _names_one(names: Sample, lacking: Sequence[int], other: Sample) -> bool:
-    """Return whether one page has a name of which the other has nothing, and the text is not about it.
+    """Return whether one page has a name that the other lacks entirely, and the text is not about it.
 
     The other page may be a view of any page with this text.
     """

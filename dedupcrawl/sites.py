@@ -140,23 +140,23 @@ def _site_of_host(host: str) -> str:
 # -- conspicuous sites --------------------------------------------------------------------------
 
 # Chosen on generated sites (docs/choosing.md, "A warning about a site").
-MIN_PAGES = 15  #: compared pages of a site from which on it may be conspicuous
+MIN_PAGES = 15  #: minimum compared pages of a conspicuous site
 MIN_SHARE = 0.5  #: of these: pages that repeat earlier pages, or are siblings of earlier pages of the site
 CROWD = 5  #: pages that are like one earlier page. A print, an AMP and a tracked view are three
 CROWD_SHARE = 1 / 3  #: of the pages that are like others: those that are like an earlier page with a crowd
 #: Like :data:`MIN_SHARE`, whatever the earlier pages: four pages for each one that is like no other. Copies of pages of
 #: other sites do not count here: of a mirror, each page repeats another page.
 HIGH_SHARE = 0.8
-MIN_UNREAD_PAGES = 40  #: pages of a site, compared or not, from which on it may be unread
+MIN_UNREAD_PAGES = 40  #: minimum pages of an unread site, compared or not
 UNREAD_SHARE = 0.9  #: of these: pages that were not read
 
 MAX_SITES = 1_000  #: sites that a crawl counts at a time; the one not seen for longest is forgotten
-MAX_LISTED_SITES = 20_000  #: the same for batches and reports
+MAX_LISTED_SITES = 20_000  #: sites that a batch or a report counts at a time
 MAX_SOURCES = 32  #: earlier pages of a site that are counted
 MAX_REPORTED = 10_000  #: sites that are reported
 MAX_URL_CHARS = 2_000  #: of the URL of an example
 
-#: Reasons for which nothing of a page is compared although it arrived as HTML.
+#: Reasons of unchecked pages that arrived as HTML, but were not read.
 UNREAD_REASONS = frozenset({"empty", "index", "short", "no-fingerprint", "consent", "little-read"})
 _VERSIONS = VERSIONS | {Relation.UNCHANGED}
 _ALIKE = (DUPLICATE_RELATIONS - _VERSIONS) | {Relation.SIBLING}

@@ -221,7 +221,7 @@ def _longer(word: bytes, size: int) -> Iterable[bytes]:
 
 
 def _begin(words: Iterable[bytes], separators: Iterable[bytes]) -> frozenset[bytes]:
-    """Return all four bytes with which words begin, each after none, one or more of some separators."""
+    """Return the first four bytes of the words, each after none, one or more of some separators."""
     found = {longer[:4] for each in words for longer in _longer(each, 4)}
     for _ in range(3):
         found |= {(separator + each)[:4] for separator in separators for each in found}
@@ -229,13 +229,13 @@ def _begin(words: Iterable[bytes], separators: Iterable[bytes]) -> frozenset[byt
 
 
 def _begin_units() -> frozenset[bytes]:
-    """Return all two bytes with which units begin."""
+    """Return the first two bytes of the units."""
     units = _encoded((*_UNITS, *_CURRENCIES_AFTER, *_UNITS_UNSPACED))
     return frozenset(longer[:2] for each in units for longer in _longer(each, 2))
 
 
 def _end(words: Iterable[str], separators: str) -> frozenset[bytes]:
-    """Return all four bytes with which words end that stand before a number."""
+    """Return the last four bytes of the words that stand before a number."""
     turned = _begin((each.encode()[::-1] for each in words), [each.encode()[::-1] for each in separators])
     return frozenset(each[::-1] for each in turned)
 

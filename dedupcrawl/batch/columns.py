@@ -165,7 +165,7 @@ def sketch_name(place: int) -> str:
 
 
 def fill_probes(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch in which ``probes`` is null in all rows or in none.
+    """Return a batch with ``probes`` null in all rows or in none.
 
     Batches with and without probes can be joined; then missing probes are copied from the keys.
     """

@@ -46,7 +46,7 @@ class FingerprintedChunk:
     data: bytes  #: a serialized record batch
     sketches: int  #: sketches of each record
     bad: tuple[BadRow, ...] = ()
-    broken: tuple[int, str] | None = None  #: first row from which on the file cannot be read, and why
+    broken: tuple[int, str] | None = None  #: first row that cannot be read, and why; nor are the rows after it
 
     def batch(self) -> pa.RecordBatch:
         """Return the fingerprints."""
@@ -195,7 +195,7 @@ def _write_chunks(
 
 
 def _raise_at_break(part: Part, chunks: Iterable[FingerprintedChunk]) -> Iterator[FingerprintedChunk]:
-    """Yield chunks, and raise PartError after one at whose end the file cannot be read on."""
+    """Yield chunks; raise PartError after the last one that can be read."""
     for chunk in chunks:
         yield chunk
         if chunk.broken:

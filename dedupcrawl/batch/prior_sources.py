@@ -324,7 +324,7 @@ def connect(url: str, namespace: str, job: Job) -> Store:
 
 
 def with_secret(job: Job) -> Job:
-    """Return a job whose secret seed is that of its store; a job with a number as the seed is returned unchanged.
+    """Return a job with the secret seed of its store; a job with a number as the seed is returned unchanged.
 
     The store is the first one in ``against``, else that of ``update``, which is created if it does not exist.
 

@@ -118,7 +118,7 @@ class PartState:
     rows: int = 0  #: including bad ones
     bad: int = 0  #: rows that could not be read
     bad_rows: list[list[Any]] = field(default_factory=list)  #: the first of them: number and reason
-    broken: list[Any] | None = None  #: first row from which on the file cannot be read, and why
+    broken: list[Any] | None = None  #: first row that cannot be read, and why; nor are the rows after it
 
     @classmethod
     def of(cls, path: Path, making: str) -> Self:

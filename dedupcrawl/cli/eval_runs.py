@@ -185,7 +185,7 @@ def run_pairs(labels: Sequence[Label], field: Sequence[EvaluationRun], *, as_jso
 
 
 def run_pair_suggestion(labels: Sequence[Label], config: Config, precision: float, *, as_json: bool) -> None:
-    """Do the same as :func:`run_drop_suggestion` with labelled pairs."""
+    """Search the constants on labelled pairs; print the scores in force, the best ones and the settings."""
     pairs = weighted_pairs(labels)
     with ProgressBars("pairs", stacked=False) as bars:
 

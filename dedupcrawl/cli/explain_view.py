@@ -143,7 +143,7 @@ def _identities(found: IdentityComparison) -> RenderableType:
 
 
 def _parts(parts: Sequence[IdentityPart]) -> Text:
-    """Return the parts of a page, its own ones first; those of which only the hash is known are counted."""
+    """Return the parts of a page, its own ones first. Parts that are known by their hash only are counted."""
     known = sorted((each for each in parts if each.text != UNKNOWN), key=lambda each: not each.is_own)
     texts = [
         Text.assemble(
@@ -329,7 +329,7 @@ def _cluster(found: Explanation) -> RenderableType:
 def _members(where: str, pages: Sequence[tuple[str, float, str]]) -> Iterator[RenderableType]:
     """Yield a heading and a list of pages: URL, time and fate."""
     if pages:
-        more = f", of which the first {_MAX_MEMBERS} are shown" if len(pages) > _MAX_MEMBERS else ""
+        more = f"; the first {_MAX_MEMBERS} are shown" if len(pages) > _MAX_MEMBERS else ""
         yield Text(f"{len(pages):,} {where}{more}")
         rows = (
             (f"{_moment(time)}  {fate}", printable(url, _MAX_URL_CHARS)) for url, time, fate in pages[:_MAX_MEMBERS]

@@ -44,7 +44,6 @@ MAX_BYTES = 64 << 20  #: highest number of bytes of one file: about 50,000 pages
 _SUFFIX = ".sqlite"
 _LOG_SUFFIX = "-wal"  #: of SQLite's write-ahead log, after the name of the file
 _MAX_NAMES = 10  #: new files that other processes may lock first, one after the other
-_FORMER_SUFFIX = ".records"  #: of the files of versions before 0.1.0
 _SCHEMA = "CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY AUTOINCREMENT, record BLOB NOT NULL, probes BLOB)"
 _USED = (
     "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
@@ -93,7 +92,7 @@ class Spool:
     @property
     def has_files(self) -> bool:
         """Whether the folder contains a file."""
-        return any(path.suffix in (_SUFFIX, _FORMER_SUFFIX) for path in self._folder.glob("*"))
+        return any(self._folder.glob(f"*{_SUFFIX}"))
 
     @property
     def has_pending(self) -> bool:
@@ -102,7 +101,6 @@ class Spool:
 
     def files(self) -> Generator[SpoolFile, None, None]:
         """Yield each file that an ended process has left, once; then the file of this process."""
-        self._refuse_former()
         own = self._own.path if self._own else None
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
             file = SpoolFile(path)
@@ -141,11 +139,6 @@ class Spool:
             # Another user's file, or a folder: this process's own records must be filed nevertheless.
             self._pass_over(file.path, str(error))
             return False
-
-    def _refuse_former(self) -> None:
-        for path in self._folder.glob(f"*{_FORMER_SUFFIX}"):
-            if path not in self._passed:
-                self._pass_over(path, "it has the format of an earlier version; remove it")
 
     def _pass_over(self, path: Path, reason: str) -> None:
         logger.warning("The pages in %(path)s cannot be filed: %(reason)s", {"path": path, "reason": reason})

@@ -38,7 +38,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CHUNK = 256  #: highest number of claims in one call, so that the reactor runs between two calls
-LARGE_PAGE = 1 << 15  #: characters from which a page is fingerprinted in a thread; others take milliseconds
+LARGE_PAGE = 1 << 15  #: minimum characters of a page that is fingerprinted in a thread; others take milliseconds
 
 
 class ClaimManager:
@@ -273,7 +273,7 @@ class ClaimManager:
     def is_sure(self, claim: ItemClaim) -> bool:
         """Whether the claim of an item is certainly valid, without asking the store.
 
-        It is not if the lease may have ended since it was made. A page of which an item is stored stays as it is.
+        It is not if the lease may have ended since it was made. A page with a stored item stays as it is.
         """
         if claim.state is not PageState.OPEN:
             return claim.state is not PageState.RELEASED

@@ -69,7 +69,7 @@ def _run_without_asyncio(pool: ThreadPoolExecutor, work: Callable[[], T]) -> Def
 
 
 def reactor_caller() -> Callable[[Callable[[], None]], object]:
-    """Return a function with which other threads call functions in the present one, that of the reactor."""
+    """Return a function that other threads use to call functions in the present one, that of the reactor."""
     if is_asyncio_available():
         return asyncio.get_running_loop().call_soon_threadsafe
     from twisted.internet import reactor  # noqa: PLC0415  # importing it installs one

@@ -462,7 +462,7 @@ class EncodingMiddleware:
     """
 
     def process_response(self, request: Request, response: Response) -> Response:  # noqa: ARG002
-        """Return the response, or the same with a usable encoding."""
+        """Return the response, with a usable encoding if its own one is not."""
         if not isinstance(response, TextResponse):
             return response
         header = (response.headers.get("Content-Type") or b"").decode("latin-1")

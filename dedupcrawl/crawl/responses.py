@@ -44,7 +44,7 @@ FIELD_SAMPLE = 20  #: items after which it is clear that no item has a field
 BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch
 READ_SECONDS = 0.02  #: for how long pages are read before the reactor does something else
-LARGE_BODY = 1 << 18  #: bytes of a body from which a page is read in a thread; others take milliseconds
+LARGE_BODY = 1 << 18  #: minimum bytes of a body that is read in a thread; others take milliseconds
 
 
 class ResponseReader:
@@ -78,7 +78,7 @@ class ResponseReader:
         return self._kept(response, lambda: self._attempt(response))
 
     async def read_apart(self, response: Response) -> Page | Verdict:
-        """Return the same; a large page is read in a thread, unless the reader is the user's.
+        """Read a page, a large one in a thread unless the reader is the user's; return what :meth:`read` returns.
 
         The thread parses the page again, since the tree of the response belongs to the spider.
         """

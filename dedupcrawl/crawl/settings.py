@@ -286,7 +286,7 @@ def _parsed(value: object, setting: str) -> object:
 
 
 def _from_json(value: str, setting: str) -> object:
-    """Parse JSON; refuse an object with a name twice, of which ``json`` would ignore the first."""
+    """Parse JSON; refuse an object that has a name twice: ``json`` would ignore the first value."""
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         for name, count in Counter(name for name, _ in pairs).items():

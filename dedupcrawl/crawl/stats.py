@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 MAX_FAILURES = 20  #: different failures of the store that are logged; further ones are counted only
 MAX_SLOW_HOSTS = 100  #: hosts whose first page beyond the time limit is logged as a warning
 MAX_SITE_WARNINGS = 100  #: conspicuous sites that are logged
-SLOW = 100.0  #: mean milliseconds of a call of the store from which on the progress line shows it
-VERY_SLOW = 1000.0  #: the same for the longest call
+SLOW = 100.0  #: minimum mean milliseconds of a call of the store that the progress line shows
+VERY_SLOW = 1000.0  #: minimum milliseconds of a very slow call
 
 SHOWN_PARTS = 3  #: of the summary, also with a count of 0
 _NOT_STORED = (PageState.RELEASED, PageState.REFUSED, PageState.LOST)

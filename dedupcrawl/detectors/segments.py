@@ -23,7 +23,7 @@ _BREAK = "\0"  #: replaces line breaks, because normalisation turns these into s
 
 @dataclass(frozen=True)
 class Segments(CountingDetector):
-    """The text is divided into N segments, of which M must be equal (segment signatures, N = 8, M = 6).
+    """The text is divided into N segments. At least M segments must be equal (segment signatures, N = 8, M = 6).
 
     It is divided at the ends of paragraphs if there are at least N paragraphs, otherwise into equal parts.
     Equal segments of one page count once, because otherwise a repeated word would match any other number of

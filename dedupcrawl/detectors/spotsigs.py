@@ -3,7 +3,7 @@
 Sizes and prefixes restrict the pairs that are compared. Two sets of a ≤ b elements have a Jaccard similarity
 J ≥ τ only if a ≥ τ·b and if they share o ≥ τ·(a + b) / (1 + τ) elements. Therefore sizes are divided into
 partitions, each so wide that all partners of a set are in its own or a neighbouring partition (Theobald,
-Siddharth, Paepcke, *SpotSigs*, SIGIR 2008). In an order that is the same for all sets, the first common
+Siddharth, Paepcke, *SpotSigs*, SIGIR 2008). In one order for all sets, the first common
 element of two such sets is among the first a - o + 1 and the first b - o + 1 elements (prefix filter:
 Chaudhuri, Ganti, Kaushik, ICDE 2006). All bounds use the same division as J, so that rounding loses no pair.
 """

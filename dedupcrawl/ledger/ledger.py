@@ -49,7 +49,7 @@ class Sample:
     pages: int  #: rows
     one_in: int  #: 1: the pages of all clusters are listed; 2: of every second cluster; 4, 8, …
     texts: int  #: pages with a text or comparisons
-    texts_one_in: int  #: the same for texts and comparisons
+    texts_one_in: int  #: one in so many clusters keeps its texts and comparisons
     lost: int  #: pages that are not listed because they could not be written
 
 

@@ -63,10 +63,16 @@ class BlockScores:
         """
 
     def unread_bytes(self, blocks: list[RawBlock], reasons: list[str], read: Collection[str]) -> int:
-        """Return the same as ``block_model.unread_bytes``; ``read``: reasons of text that is not counted."""
+        """Return the bytes of text that was not read; see ``block_model.unread_bytes``.
+
+        ``read``: reasons of blocks that do not count.
+        """
 
 def text_size(blocks: list[RawBlock]) -> tuple[int, int]:
     """Return how many bytes and how many characters the blocks have."""
 
 def left_out_bytes(blocks: list[RawBlock], reasons: list[str], seen: Collection[str]) -> int:
-    """Return the same as ``block_features.left_out_bytes``; ``seen``: reasons of text that is not counted."""
+    """Return the bytes that were left out; see ``block_features.left_out_bytes``.
+
+    ``seen``: reasons of blocks that do not count.
+    """

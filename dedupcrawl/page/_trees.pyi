@@ -49,4 +49,4 @@ def promised_gain(
     keep: NDArray[np.uint8],  # the choice of the model
     kept: NDArray[np.float64],  # that of the rules
 ) -> float:
-    """Return the same as ``block_model.promised_gain``; a ``ValueError`` is raised as in :func:`choose`."""
+    """Return the F1 that the model promises to gain, see ``block_model.promised_gain``. Errors: as :func:`choose`."""

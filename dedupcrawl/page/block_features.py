@@ -114,7 +114,7 @@ def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: boo
 
 
 def features_in_c(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Columns, NDArray[np.float32]] | None:
-    """Return the same as :func:`features_by_reference` by compiled code (``_features.pyx``), None if there is none."""
+    """Return the columns and features of the blocks by compiled code (``_features.pyx``); None if there is none."""
     if compiled.features is None:
         return None
     count = len(tree.blocks)
@@ -345,7 +345,7 @@ def left_out_bytes(tree: BlockTree, reasons: Sequence[str]) -> int:
 def is_familiar(tree: BlockTree, size: tuple[int, int] | None = None) -> bool:
     """Return whether the rules know such pages best; ``size``: what :func:`text_size` returns, if it is known.
 
-    These are pages that declare themselves articles, and pages in other scripts than the Latin one, of which too few
+    These are pages that declare themselves articles, and pages in other scripts than the Latin one: too few of them
     were labelled to train the model on all their kinds. Forums declare their threads articles, too.
     """
     kind, _, published = _declared(tree)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 # Chosen by F1 by page type and by the copies missed on reprints, on hosts that were not trained on (docs/methods.md).
 MIN_GAIN = 0.12  #: F1 that the gate must expect of the model's choice for it to replace that of the rules
-MIN_PROMISED_GAIN = 0.03  #: the same for pages of other kinds, on which the model is the better reader
+MIN_PROMISED_GAIN = 0.03  #: minimum gain on pages of other kinds, on which the model is the better reader
 MIN_PAGE_BYTES = 1000  #: bytes of text; shorter pages were hardly among the labelled ones
 #: The rules' choice stands on an article of at least ``MIN_OWN_TEXT`` bytes if they left out statements of less than
 #: this times its length…
@@ -76,7 +76,7 @@ class Trees(NamedTuple):
     lefts: NDArray[np.float32]  #: (trees, leaves): number of nodes on the path that go left
     value: NDArray[np.float32]  #: (trees, leaves): whole numbers, in multiples of 1 / ``UNIT``
     left: NDArray[np.uint32]  #: (trees, nodes): bits of the leaves that a row may reach that goes left
-    right: NDArray[np.uint32]  #: the same of one that goes right
+    right: NDArray[np.uint32]  #: mask of a row that goes right
     forest: Forest | None  #: the trees as compiled code takes them; None: there is none
 
     def predict(self, rows: NDArray[np.float32]) -> Floats:
@@ -97,7 +97,7 @@ class Trees(NamedTuple):
         return self.predict_by_reference(rows)
 
     def predict_by_reference(self, rows: NDArray[np.float32]) -> Floats:
-        """Return the same as :meth:`predict` by numpy, without a limit of time."""
+        """Return the sum of the leaves for each row, computed by numpy without a time limit."""
         holds = (rows.T[self.feature] <= self.limit[:, :, None]).astype(np.float32)  # trees, nodes, rows
         reached = (np.matmul(self.path, holds) == self.lefts[:, :, None]).astype(np.float32)
         # Exact: the leaves are integers, and their sums far below 2^24.
@@ -271,6 +271,6 @@ def _forest(feature: NDArray[np.intp], *arrays: NDArray[Any]) -> Forest | None:
 
 
 def _bits(leaves: NDArray[np.bool_]) -> NDArray[np.uint32]:
-    """Return for each tree and node a bit for each leaf (second axis), of which there are at most ``MAX_LEAVES``."""
+    """Return for each tree and node a bit for each leaf (second axis). A tree has at most ``MAX_LEAVES`` leaves."""
     bits = np.left_shift(1, np.arange(leaves.shape[1], dtype=np.uint32), dtype=np.uint32)
     return np.ascontiguousarray(np.bitwise_or.reduce(np.where(leaves, bits[None, :, None], np.uint32(0)), axis=1))

@@ -199,7 +199,7 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
 
 
 def _naming(block: RawBlock) -> str:
-    """Return the tag of a heading or of a block that is partly a link, either of which may name an item; else ""."""
+    """Return the tag of a block that may name an item: a heading, or a block that is partly a link; else ""."""
     _, length, link_length, _, _, tag, _ = block
     return tag if (tag in HEADINGS and not link_length) or 0 < link_length < length else ""
 

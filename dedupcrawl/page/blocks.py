@@ -2,7 +2,7 @@
 
 In Python every visited node costs a proxy object, and creating these takes half as long as parsing the page.
 So compiled code (``_walk.pyx``) walks the tree, and writes only what a reader needs: text, block boundaries, links and
-metadata. Where it was not built, a stylesheet does the same (libxslt), in seven times the time. The stylesheet is the
+metadata. Where it was not built, a stylesheet (libxslt) serves, which takes seven times as long. The stylesheet is the
 reference. No parsed tree is too deep for either: the parser stops at 2,048 levels, libxslt at 3,000.
 
 The stream is ``text (MARK head MARK text)*``. A head is
@@ -68,7 +68,7 @@ IGNORED = word_set("""
     applet area audio button canvas embed iframe input map math noembed noframes noscript object
     optgroup option select style svg template textarea video
 """)
-#: Those that hold the text of a page after all where a browser shows it there: an accordion of buttons, the
+#: Exceptions: elements that hold the text of a page where a browser shows it there: an accordion of buttons, the
 #: fallback of a page that scripts fill.
 EMBEDDED = frozenset({"button", "noscript", "object"})
 #: Block elements whose class and id show what they are for.

@@ -65,7 +65,7 @@ MIN_UTF8_BYTES = (
 )
 #: Encodings that agree on most letters: only a longer text shows which one it is.
 LATIN_ENCODINGS = frozenset({"cp1250", "cp1254", "cp1257", "cp1258"})
-MIN_LATIN_LETTERS = 100  #: bytes outside ASCII from which a text is long enough for that
+MIN_LATIN_LETTERS = 100  #: minimum bytes outside ASCII of a text that is long enough for that
 SAMPLE_BYTES = 4096  #: bytes outside ASCII that are examined to guess an encoding
 MAX_ERROR_SHARE = 0.02  #: undecodable share of the characters outside ASCII that a correct label may have
 MAX_GUESS_ERRORS = 0.05  #: undecodable share of the sample that a guessed encoding may have
@@ -339,7 +339,7 @@ MIN_STEP, MAX_STEP = 512, 16384  #: characters between two samples
 #: The distance times the length of the page: a page of tags of 3 steps, with 5 characters for each attribute, is parsed
 #: in about 1.5 seconds.
 STEP_TIMES_LENGTH = 5 * 10**9
-#: Where in its step each sample is, as a share; the same for all pages of a process.
+#: Position of each sample in its step, 0 to 1. All pages of a process have the same positions.
 _SHARES = tuple([SystemRandom().random() for _ in range(251)])
 _WHITE_SPACE = " \t\n\r\f"
 _BEFORE_VALUE = frozenset(f"={_WHITE_SPACE}")

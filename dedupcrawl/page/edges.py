@@ -40,7 +40,7 @@ MIN_HEADLINES = 4  #: headlines of other pages at the end of a text
 
 
 def trim(blocks: list[RawBlock], kept: list[int], scores: list[float]) -> dict[int, str]:
-    """Return which blocks of the main text (places in ``kept``) are removed after all: EDGE or FRAME."""
+    """Return the blocks to trim: places in ``kept``, with the reason EDGE or FRAME."""
     begin, end = best_range([scores[place] for place in kept])
     removed = dict.fromkeys(kept[:begin] + kept[end:], EDGE)
     removed.update(dict.fromkeys(frame_blocks(blocks, kept[begin:end]), FRAME))
@@ -92,8 +92,8 @@ def trim_choice(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
 
     At the end these are URLs, legal notices and headlines of other pages.
 
-    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences. A list
-    of links of which the model leaves out the rest is left out as a whole.
+    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences. If
+    the model leaves out a part of a list of links, the whole list is left out.
     """
     kept = [place for place, keep in enumerate(chosen) if keep]
     notes = note_blocks(blocks, kept)

@@ -192,7 +192,7 @@ def state_objects(documents: Iterable[Any]) -> list[PageObject]:
 
 
 def _route(document: Any) -> Iterator[PageObject]:
-    """Yield the parameters of the route: pages for which the state has no more than settings differ by them."""
+    """Yield the parameters of the route. They tell pages apart if the state has nothing but settings."""
     if isinstance(document, dict) and isinstance(document.get("query"), dict):
         names = _route_parameter(str(document.get("page", "")))[:MAX_ROUTE_PARAMETERS]
         values = [document["query"][name] for name in names if name in document["query"]]
@@ -279,7 +279,7 @@ def _words(key: str) -> frozenset[str]:
 LINKED_DATA = "application/ld+json"
 MAX_JSON_CHARS = 2_000_000  #: characters of the scripts of a page that are searched; limits time and memory
 MAX_NAME_CHARS = 200  #: of the name of a page
-MAX_NAMES = 3  #: objects whose names make it, those with most text
+MAX_NAMES = 3  #: objects that give it their names: those with most text
 
 #: Types of schema.org that a page is about. Many of their subtypes end with one of ``OWN_ENDINGS``.
 OWN_TYPES = word_set("""

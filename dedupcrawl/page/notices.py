@@ -64,7 +64,7 @@ ADDRESS_STEMS = ("我们", "我們", "本网站", "本網站", "您", "当社", 
 
 
 def _letters_of(stem: str) -> str:
-    """Return letters of which a text that holds the stem has one; "" where that may be any text."""
+    """Return letters: a text with the stem has one of them. "" if any text may have the stem."""
     return _LANGUAGE_LETTERS.get(stem, next((letter for letter in stem if not letter.isascii()), ""))
 
 
@@ -257,7 +257,7 @@ def _notice_texts(blocks: Sequence[RawBlock]) -> dict[int, str]:
 def _folded(text: str) -> tuple[bytes, bytes]:
     """Return a text in lower case, and its letters outside ASCII, both in UTF-8.
 
-    ``bytes.lower`` is many times as fast as ``str.lower`` of a text outside ASCII. It does the same if all letters
+    ``bytes.lower`` is many times as fast as ``str.lower`` of a text outside ASCII. Both give one result if all letters
     outside ASCII are in lower case.
     """
     encoded = text.encode("utf-8", SURROGATES)

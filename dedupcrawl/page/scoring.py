@@ -210,7 +210,7 @@ class ContainerScores:
         return reasons, scores
 
     def score_by_reference(self, blocks: list[RawBlock], options: ReadOptions) -> tuple[list[str], list[float]]:
-        """Do the same as :meth:`score_blocks` in Python."""
+        """Score the blocks in Python: the reference of the compiled code."""
         reasons, scores = [], []
         score_in, positive, length_in, links_in = self.score, self.positive, self.length, self.link_length
         guides, plain, landmark, sides = self.guides, self.plain, SideKind.LANDMARK, self.sides
@@ -342,7 +342,7 @@ class ContainerScores:
                     left -= positive[child]
 
     def _large_groups(self, spared: set[int], limit: float) -> set[int]:
-        """Return the likely side parts whose class words occur in parts that together score ``limit`` or more.
+        """Return the likely side parts. The parts with their class words score ``limit`` or more together.
 
         A page builder puts each paragraph of an article into an element of the same class ("widget").
         """

@@ -170,7 +170,7 @@ def evidence_with_layout(evidence: Mapping[str, object], new: bytes, old: bytes)
 
 
 LITTLE_READ = "little-read"  #: reason of an unchecked page
-#: Removed text that only one page has, as a share of what was read of it, from which on the page may be another one.
+#: Minimum removed text that only one page has, as a share of what was read of it. The page may then be another one.
 MIN_OWN = 0.5
 
 

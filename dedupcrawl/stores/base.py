@@ -121,7 +121,7 @@ class Record:
 
     @property
     def own_keys(self) -> tuple[bytes, ...]:
-        """The keys under which this very record is found: that of its URL, or all if it has none."""
+        """The keys that find exactly this record: that of its URL, or all if it has none."""
         own = url_key(self.url)
         return (own,) if own in self.keys else self.keys
 
@@ -233,7 +233,7 @@ class Store(Closing):
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
         """File ``record`` as committed unless a live record with id > ``since`` is under a lookup key.
 
-        Does the same as :meth:`offer` and :meth:`commit` in one step.
+        This is :meth:`offer` and :meth:`commit` in one step.
 
         Args:
             record: the record to file.

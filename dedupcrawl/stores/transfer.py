@@ -153,7 +153,7 @@ def _replace(upserts: Sequence[Upsert], store: Store) -> ImportCounts:
 
 
 def _stored_ids(store: Store, record: Record) -> set[int]:
-    """Return the ids under which this very record is filed."""
+    """Return the ids of exactly this record."""
     return {hit.id for hit in store.find(record.own_keys) if record.is_among([hit])}
 
 

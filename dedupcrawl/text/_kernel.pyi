@@ -107,7 +107,7 @@ class Sketcher(Generic[_R]):
         """Return the distinct keys of the bands, and the sketch of detector ``minhash``; None for no shingles."""
 
     def sketch_string(self, text: str, /) -> _R | None:
-        """Do the same for a text that is not normalised yet."""
+        """Normalise a text, and return its keys and its sketch; None for no shingles."""
 
 @final
 class IdentitySketcher:
@@ -123,7 +123,7 @@ class IdentitySketcher:
     def sketch(
         self,
         folded: tuple[str, str],  # heading and title, as names() takes them
-        shown: tuple[str, str],  # the same as the page shows them
+        shown: tuple[str, str],  # heading and title as the page shows them
         texts: tuple[str, str],  # ``Page.text`` and ``Page.rest``
         stated: str,
         beside: str,

@@ -1,4 +1,4 @@
-"""Optional parts: compiled modules, for which Python does the same work, and packages that only some users need.
+"""Optional parts: compiled modules, which Python can replace, and packages that only some users need.
 
 The packages are the extras of ``pip install 'dedupcrawl[…]'``, named in ``pyproject.toml``.
 """

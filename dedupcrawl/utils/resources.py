@@ -50,7 +50,7 @@ def atomic_write(path: Path, *, concurrent: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def atomic_output(path: Path) -> Iterator[Path]:
-    """Do the same as :func:`atomic_write`, and create missing folders.
+    """Write a file atomically, and create missing folders; see :func:`atomic_write`.
 
     Raises:
         DedupError: the file or its folder cannot be written.

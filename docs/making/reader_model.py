@@ -15,7 +15,7 @@ margins chosen on all of them are printed: they are ``MIN_GAIN`` and ``MIN_PROMI
 ``dedupcrawl.page.block_model``.
 
 The table shows for each type of page the F1 of 4-grams by the rules and by rules and model, as ``dedupcrawl eval
-pages`` defines it; the number of pages of which less than a fifth was found; and the shares of pages on which the model
+pages`` defines it; the number of pages that were read to less than a fifth; and the shares of pages on which the model
 was asked, and replaced the choice of the rules. A second seed of the trees changes F1 by up to 0.01 on the smaller
 types: ``--seeds 3`` prints the mean of three.
 
@@ -113,7 +113,7 @@ class Sample:
     """A labelled page as the rules read it."""
 
     group: str  #: type of the page, or its set
-    hosts: tuple[str, ...]  #: those of which no page may be in the training set
+    hosts: tuple[str, ...]  #: hosts without a page in the training set
     true: str
     weight: float
     blocks: list[RawBlock] = field(default_factory=list)
@@ -368,7 +368,7 @@ def mean_row(runs: Sequence[dict[str, Row]], name: str) -> Row:
 
 
 def lost(found: Iterable[ShingleOverlap]) -> int:
-    """Count the pages of which less than a fifth was found."""
+    """Count the pages that were read to less than a fifth."""
     return sum(page.right < 0.2 * (page.right + page.missed) for page in found)
 
 

@@ -270,14 +270,6 @@ def test_what_cannot_be_taken_up_is_passed_over(tmp_path: Path, caplog: pytest.L
     assert caplog.text.count("a.sqlite cannot be filed: ") == 1
 
 
-def test_a_file_of_an_earlier_version_is_refused_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "x.records").write_bytes(b"length, record, length, record")
-    spool = Spool(tmp_path)
-    assert spool.has_files
-    assert read(spool) + read(spool) == []
-    assert caplog.text.count("x.records cannot be filed: it has the format of an earlier version; remove it") == 1
-
-
 def left_behind(folder: Path, *numbers: int) -> Path:
     """Return the file of a process that has ended."""
     spool = Spool(folder)

@@ -60,7 +60,7 @@ def is_lean(value: bytes) -> bool:
 
 
 def reference_of(codec: ValueCodec) -> ValueCodec:
-    """Return the same codec without compiled code."""
+    """Return a codec like this one, without compiled code."""
     found = copy(codec)
     found._is_compiled = False
     return found

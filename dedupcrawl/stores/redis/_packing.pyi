@@ -16,10 +16,10 @@ class UrlPacker:
         """Take the tables of ``packed_urls``. A ``ValueError`` is raised for more symbols than six bits have."""
 
     def unpack_url(self, packed: bytes) -> str | None:
-        """Return the same as ``packed_urls.unpack_url_by_reference``; None for what is no packed URL."""
+        """Return the URL of packed bytes; None for bytes that are no packed URL. See ``packed_urls.unpack_url``."""
 
     def pack_url(self, url: str) -> bytes:
-        """Return the same as ``packed_urls.pack_url_by_reference``."""
+        """Return a URL as bytes, see ``packed_urls.pack_url``."""
 
 class RecordPacker:
     def __init__(
@@ -36,16 +36,16 @@ class RecordPacker:
         """Take the constants of ``packed_records``."""
 
     def pack_offer(self, record: Record, now: float) -> tuple[int, bytes, bytes, bytes] | None:
-        """Return the same as ``offers.pack_offer_by_reference``; None for a record that is rare or does not fit."""
+        """Return a packed offer, see ``offers.pack_offer``; None for a record that is rare or does not fit."""
 
     def pack_record(self, record: Record) -> bytes | None:
-        """Return the same as ``packed_records.pack_record_by_reference``; None for a record that does not fit."""
+        """Return a record as bytes, see ``packed_records.pack_record``; None for a record that does not fit."""
 
     def unpack_record(self, value: bytes, milliseconds: int) -> Record | None:
-        """Return the same as ``packed_records.unpack_record_by_reference``; None if it is rare or damaged."""
+        """Return the record of packed bytes, see ``packed_records.unpack_record``; None if it is rare or damaged."""
 
 def pack_request(count: int, head: bytes, rest: Sequence[str | bytes | int | float]) -> bytes:
-    """Return the same as ``transports.request_by_reference``."""
+    """Return a request in the protocol of Redis, see ``transports.request_by_reference``."""
 
 def exchange(socket: socket, request: bytes) -> int | bytes:
     """Send a request on a blocking socket, and return what comes first: a number, or bytes of a reply.

@@ -51,7 +51,7 @@ cdef enum:
     OTHER = 4
     PREFIX = 5  # bytes of a record before what its checksum covers
     SEEN = 3  # bytes
-    MANY = 255  # a number from which on it takes five bytes
+    MANY = 255  # larger numbers take five bytes
     SKETCHES = 7  # bits of the head
     CLUSTER = 8
     IDENTITY = 16
@@ -317,7 +317,7 @@ cdef class UrlPacker:
         return packed
 
     cdef int _word_at(self, const uint8_t* text, Py_ssize_t size) noexcept:
-        """Return the number of the word with which a text begins, from 1 on; 0 without one."""
+        """Return the number of the word at the beginning of a text, 1 or more; 0 without one."""
         cdef int n = self.first_words[text[0]]
         while n and n <= self.word_count:
             if self.word_sizes[n - 1] <= size and memcmp(text, self.word_texts[n - 1], self.word_sizes[n - 1]) == 0:
@@ -455,7 +455,7 @@ cdef class RecordPacker:
         return Record(url, tuple(keys), tuple(parts), self._time_seen(low, milliseconds), cluster, None, identity)
 
     cdef double _time_seen(self, int64_t low, int64_t milliseconds) noexcept:
-        """Return the same as in ``packed_records``, for times before 2039."""
+        """Return the low bits of a time before 2039, see ``packed_records.low_bits``."""
         cdef int64_t near = <int64_t> rint(<double> (milliseconds * <int64_t> self.second) / 1000.0)
         cdef int64_t skew = ((low - near + HALF_RANGE) & (2 * HALF_RANGE - 1)) - HALF_RANGE
         if skew > self.max_skew or -skew > self.max_skew:

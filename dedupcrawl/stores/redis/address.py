@@ -31,7 +31,7 @@ URL_FORMS = (
     "percent-encode / ? # @ & and %"
 )
 PORT, SENTINEL_PORT = 6379, 26379  #: where the URL names none
-PLANNED = 1_000_000  #: pages for which a new namespace on a cluster is planned where the URL names no number
+PLANNED = 1_000_000  #: planned pages of a new namespace on a cluster, if the URL names no number
 TIMEOUT = 10.0  #: seconds for connecting, and for each reply, where the URL names none
 
 SCRAPY_REDIS = "scrapy-redis"  #: value of ``DEDUP_STORE`` that selects the server of scrapy-redis

@@ -68,7 +68,7 @@ class RedisSession:
         self._process = os.getpid()
         self.token = secrets.token_bytes(OWNER_BYTES)  #: of the worker
         self._operations: dict[tuple[str, bytes, str], Operation] = {}
-        self._loaded: set[str] = set()  # operations of call_many whose script the server knows
+        self._loaded: set[str] = set()  # operations of call_many that the server has a script for
         try:
             self.client: Redis | RedisCluster = connect(address)
         except SERVER_ERRORS as error:
@@ -100,11 +100,11 @@ class RedisSession:
         return self.call_with(operation, arguments, again)
 
     def call_with(self, operation: str, arguments: Arguments, again: str | None = None) -> Any:
-        """Do the same with the arguments in a tuple."""
+        """Call an operation with a tuple of arguments; see :meth:`call`."""
         return self._twice(self._call_once, operation, arguments, again)
 
     def call_many(self, operation: str, requests: Sequence[Arguments], again: str | None = None) -> list[Any]:
-        """Do the same as :meth:`call` for many requests in one round trip; return the results in order.
+        """Call an operation for many requests in one round trip; return the results in order.
 
         Raises the error of the first request that fails; the others may have been executed.
         """

@@ -177,7 +177,7 @@ def pack_offer(record: Record, now: float) -> PackedOffer:
 
 
 def pack_offer_by_reference(record: Record, now: float) -> PackedOffer:
-    """Return the same as :func:`pack_offer`, which compiled code does with most records."""
+    """Pack an offer in Python: the reference of the compiled code, and for records that it does not take."""
     keys, probes = record.keys, record.probes
     searched = PROBES_ARE_KEYS if probes is None or probes == keys else join_keys(probes)
     value = pack_record_by_reference(record)

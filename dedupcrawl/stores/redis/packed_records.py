@@ -42,7 +42,7 @@ _SEEN_BYTES = 3
 _SEEN_RANGE = 1 << 24
 _TEXT = ("utf-8", "surrogatepass")
 _IDENTITY, _CLUSTER, _SKETCHES = 16, 8, 7  # bits of the head
-_MANY = 255  # a number from which on it takes more bytes
+_MANY = 255  # larger numbers take more bytes
 record_packer = packing and packing.RecordPacker(
     url_packer,
     version=VERSION,
@@ -61,7 +61,7 @@ def pack_record(record: Record) -> bytes:
 
 
 def pack_record_by_reference(record: Record) -> bytes:
-    """Return the same as :func:`pack_record`, which compiled code (``_packing.pyx``) does with all records that fit."""
+    """Pack a record in Python: the reference of ``_packing.pyx``, and for records that it does not take."""
     if not {*map(len, record.keys)} <= {KEY_BYTES}:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
     if len(record.identity) > IDENTITY_BYTES:
@@ -97,7 +97,7 @@ def unpack_record(value: bytes, milliseconds: int, key: object) -> Record:
 
 
 def unpack_record_by_reference(value: bytes, milliseconds: int, key: object) -> Record:
-    """Return the same as :func:`unpack_record`, which compiled code does with undamaged records."""
+    """Unpack a record in Python: the reference of the compiled code, which leaves damaged records to it."""
     if len(value) < MIN_BYTES:
         raise DamageError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")
     head, crc = _PREFIX.unpack_from(value)

@@ -57,7 +57,7 @@ def pack_url(url: str) -> bytes:
 
 
 def pack_url_by_reference(url: str) -> bytes:
-    """Return the same as :func:`pack_url`, which compiled code (``_packing.pyx``) does where it could be built."""
+    """Pack a URL in Python: the reference of the compiled code (``_packing.pyx``)."""
     data = url.encode(*_TEXT)
     if data.startswith(b"https://"):
         start = 0 if data.startswith(b"www.", 8) else 1
@@ -104,7 +104,7 @@ def unpack_url(packed: bytes) -> str:
 
 
 def unpack_url_by_reference(packed: bytes) -> str:
-    """Return the same as :func:`unpack_url`."""
+    """Unpack a URL in Python: the reference of the compiled code."""
     start = packed[0]
     if start >= _PLAIN:
         return (_STARTS[start - _PLAIN] + packed[1:]).decode(*_TEXT)

@@ -58,7 +58,7 @@ def _import_hiredis() -> Any:
 
 
 hiredis = _import_hiredis()  #: packs requests and parses replies; without it redis-py and Python do
-#: Does the same as the methods of a blocking socket, in less time; None where it is not compiled.
+#: Sends and receives like a blocking socket, in less time; None where it is not compiled.
 _exchange_in_c: Callable[[sockets.socket, bytes], int | bytes] | None = (
     packing.exchange if packing is not None and packing.CAN_EXCHANGE else None
 )
@@ -338,7 +338,7 @@ def _can_exchange_directly(pool: ConnectionPool) -> bool:
 
 
 def _exchange_directly(connection: Any, data: bytes, count: int) -> list[Any]:
-    """Do the same on the socket of the connection."""
+    """Send requests on the socket of the connection, and return the replies as hiredis reads them."""
     socket = connection._sock  # redis-py has no public name for it
     if socket is None:
         return _exchange(connection, data, count)

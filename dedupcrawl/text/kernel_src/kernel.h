@@ -32,7 +32,7 @@
 #define KEY_BYTES 8    /* of the key of a band */
 #define HEADER_BYTES 9 /* of a sketch */
 #define MAX_DIGEST 64 /* bytes of a BLAKE2b hash */
-#define LONG_WORK 16384 /* code points or hashes from which on the GIL is released */
+#define LONG_WORK 16384 /* minimum code points or hashes: then the GIL is released */
 
 #if defined(__GNUC__)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)

@@ -70,7 +70,7 @@ add_tokens(const IdentityObject *self, Tokens *found, PyObject *text, int name)
     }
 }
 
-/* Whether a heading names one page: enough different telling tokens, of which a pair of characters counts a third. */
+/* Whether a heading names one page: enough different telling tokens. A pair of characters counts a third. */
 int
 is_long_heading(const Tokens *found, Py_ssize_t count)
 {

@@ -165,7 +165,7 @@ utf8_size(const PackedText *text)
     if (text->is_ascii) {
         return text->length;
     }
-    Py_ssize_t size = text->length; /* at most 4 bytes a point, of which 4 bytes are in memory already */
+    Py_ssize_t size = text->length; /* at most 4 bytes a point; 4 bytes a point are in memory already */
     for (Py_ssize_t i = 0; i < text->length; i++) {
         uint32_t code = text->points[i] & CODE_MASK;
         size += (code >= 0x80) + (code >= 0x800) + (code >= 0x10000);

@@ -23,7 +23,7 @@ typedef struct {
 
 /* -- lines that are names ------------------------------------------------------------------------------------------ */
 
-/* A line of a string, of which the characters up to `end` are read. */
+/* A line of a string. The characters up to `end` are read. */
 typedef struct {
     PyObject *string;
     Py_ssize_t start, stop, end;

@@ -277,7 +277,7 @@ day_first(Source text, Py_ssize_t start)
     return end ? end : ideographic_date(text, start);
 }
 
-/* Return where a date ends whose month stands before the number, or 0. */
+/* Return the end of a date that has its month before the number, or 0. */
 static Py_ssize_t
 rest_of_date(Source text, Py_ssize_t start)
 {

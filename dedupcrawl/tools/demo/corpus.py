@@ -91,7 +91,7 @@ class PlannedPage:
     site: str
     path: str  #: with its query; unique among pages with an article
     kind: str  #: "original", "reprint", "excerpt", …
-    cluster: str  #: the same for all pages with the same content
+    cluster: str  #: name of its content: equal for copies
     parts: tuple[str, ...]  #: its text: "ID", "ID[first:last]" (paragraphs), "ID!ending"
     edits: tuple[str, ...] = ()
     title: str = ""  #: "": that of the article

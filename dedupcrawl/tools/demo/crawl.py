@@ -59,7 +59,7 @@ class Truth:
     site: str
     path: str
     kind: str  #: original, reprint, excerpt… or index
-    cluster: str  #: the same for all pages with the same content
+    cluster: str  #: name of its content: equal for copies
 
     @property
     def is_index(self) -> bool:
@@ -111,7 +111,7 @@ def all_pages(content: Content) -> dict[tuple[str, str], Truth]:
 def find_faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = ()) -> list[Fault | None]:
     """Return the fault of each outcome in the order of the crawl, None where the verdict is right.
 
-    ``kept_before``: clusters of which an earlier crawl kept a page.
+    ``kept_before``: clusters with a page that an earlier crawl kept.
     """
     kept = set(kept_before)
     found = []

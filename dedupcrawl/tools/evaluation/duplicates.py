@@ -145,7 +145,7 @@ def judge_pages(parsed: ParsedPages, config: Config, advance: Callable[[], objec
 
 
 def _record_verdict(report: DuplicatesReport, row: LabelledPage, verdict: Verdict, kept: set[str]) -> None:
-    """Add a verdict to the report; ``kept`` are the clusters of which a page was kept."""
+    """Add a verdict to the report; ``kept`` are the clusters with a kept page."""
     report.pages += 1
     report.unchecked += verdict.status is Status.UNCHECKED
     counter = report.by_edit.setdefault(row.edit, Counter(pages=0, dropped=0, wrongly_dropped=0, missed=0))

@@ -90,7 +90,7 @@ def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
 
 @lru_cache(maxsize=1 << 14)
 def _upper_limit(found: int, trials: int) -> float:
-    """Return the proportion with which at most ``found`` successes have a probability of 2.5 %."""
+    """Return the proportion that gives at most ``found`` successes a probability of 2.5 %."""
     if found >= trials:
         return 1.0
     counts = np.arange(1, found + 1)

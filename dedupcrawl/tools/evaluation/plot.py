@@ -257,7 +257,7 @@ def place_label(
 
 
 def _beside(point: tuple[float, float], size: tuple[float, float], direction: tuple[float, float], far: float) -> Box:
-    """Return the box of a label whose nearest edge is ``far`` pixels away."""
+    """Return the box of a label; its nearest edge is ``far`` pixels away."""
     (x, y), (width, height) = point, size
     across = direction[0] * (far + width / 2) if direction[0] else 0.0
     return Box.around(x + across, y + direction[1] * (far + height / 2), width, height)

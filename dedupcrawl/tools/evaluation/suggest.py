@@ -254,7 +254,7 @@ def _verified(
 
 
 def pair_options(measured: PairMeasurements, scorer: PairScorer, config: Config) -> Iterator[PairOption]:
-    """Yield all values of one constant, and of two together, with which anything is found."""
+    """Yield all values of one constant, and of two together, that find anything."""
     grids = {name: candidate_values(measured, name, config) for name in measured.constants}
     names = [name for name, values in grids.items() if values][:MAX_CHANGED]
     for chosen in product(*(grids[name] for name in names)):
@@ -419,7 +419,7 @@ def explain_shortfall(suggestion: PairSuggestion) -> str:
 
 
 def explain_drop_shortfall(suggestion: DropSuggestion) -> str:
-    """Return the same for labelled pages."""
+    """Return a sentence on why nothing is suggested for labelled pages, and what would help."""
     scores, where = suggestion.nearest.scores, _assignments(suggestion.nearest.values)
     if not scores.found:
         return "No page is dropped: there is nothing to suggest."

@@ -257,7 +257,7 @@ class PairSelector:
 
 # -- names and values of two pages --------------------------------------------------------------
 
-UNKNOWN = "?"  #: in place of a name or value of which only the hash is stored
+UNKNOWN = "?"  #: in place of a name or value that is stored as a hash
 #: Where a name stands, in the order in which it is listed; of "said" and "main" only the last.
 _PLACES = ((Name.HEADING, "heading"), (Name.TITLE, "title"), (Name.MAIN, "main text"))
 

@@ -105,7 +105,7 @@ class Stratum:
 
 
 class StratifiedSampler:
-    """The distinct pairs of a run, in the order in which to ask about them.
+    """The distinct pairs of a run, in the order of the questions.
 
     Args:
         run: name of the run; it determines the order.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     CompareRows = Callable[[int, int], Sequence[Opinion]]
 
 MAX_HOSTS = 200_000  #: hosts that are counted one by one
-MAX_PREDECESSORS = 3  #: kept pages before it in each bucket with which a page forms pairs
+MAX_PREDECESSORS = 3  #: pairs of a page with earlier kept pages, in each bucket
 MAX_ENTRIES = 4_000_000  #: keys that are looked up; if there are more, pages are sampled
 MAX_SCORED_PAIRS = 5_000  #: pairs that are compared
 NEAR_SHARE = 0.5  #: lowest similarity of a near miss, as a share of the lowest similarity of a match

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.iteration import Progress
 
-MAX_CANDIDATES = 8  #: earlier pages with which a page is compared for near misses, the newest
-MAX_RELATED = 64  #: the same for conspicuous sites, the oldest
+MAX_CANDIDATES = 8  #: earlier pages compared with a page for near misses: the newest
+MAX_RELATED = 64  #: pages of conspicuous sites that are listed, the oldest
 MAX_HOSTS = 100_000  #: hosts that are counted one by one
 MAX_CLUSTERS = 100_000  #: clusters that are counted; beyond them half of them are dropped
 MAX_LOOKUPS = 2_000  #: pages whose keys are looked up

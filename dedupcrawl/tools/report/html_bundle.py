@@ -7,7 +7,7 @@ Templates escape all values.
 A catalogue is a JSON file ``web/<language>.json`` with two tables, English to the other language. ``messages`` are the
 texts of templates and scripts, with placeholders as ``{name}``. ``sentences`` are texts that come in English from the
 package (why a page is a duplicate, what a note says): they are recognised, and their variable parts are taken over. A
-sentence without a translation stays English. ``web/base.js`` does the same in the browser.
+sentence without a translation stays English. ``web/base.js`` translates in the browser.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ function M.commit()
   return there
 end
 
--- Does the same in a second call.
+-- Repeats M.commit, after a first call that may have committed some of the claims.
 function M.commit_again()
   M.is_again = true
   return M.commit()

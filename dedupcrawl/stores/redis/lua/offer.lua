@@ -57,7 +57,7 @@ function M.file(id, keys, before)
   if #flat > 0 then redis.call('HSET', M.buckets, unpack(flat)) end
 end
 
--- Does the same if none of the buckets exists, as for most pages, in less time.
+-- Files an id if none of its buckets exists, as for most pages. It takes less time than M.file.
 function M.file_new(id, keys)
   if M.compact or #keys == 0 or #keys > 500 then return M.file(id, keys, {}) end
   local packed, flat, count = M.pack(id), M.flat, #keys
@@ -108,7 +108,7 @@ function M.offer()
   return answer
 end
 
--- Does the same in a second call, whose first one may have filed the record.
+-- Repeats M.offer, after a first call that may have filed the record.
 function M.offer_again()
   M.is_again = true
   return M.offer()
@@ -116,8 +116,7 @@ end
 
 -- mark, numbers (without age and lease); then age, encoded record, keys and probes of each record
 --
--- Does the same with many records, which are committed at once, one after the other. If one of them fails, those before
--- it have been filed.
+-- Offers many records, which are committed at once, one after the other. If one fails, those before it have been filed.
 function M.offer_many()
   local answers = {}
   M.begin_offer(ARGV[6], false)
@@ -134,7 +133,7 @@ function M.offer_many()
   return answers
 end
 
--- Does the same in a second call.
+-- Repeats M.offer_many, after a first call that may have filed some of the records.
 function M.offer_many_again()
   M.is_again = true
   return M.offer_many()

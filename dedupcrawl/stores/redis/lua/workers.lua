@@ -1,6 +1,6 @@
 -- The statistics that workers publish: token -> time at which they were published, then what stores/workers.py encoded.
 -- A lease must be renewed even if that key holds something else: hence pcall.
-local KEPT, MOST = 3600000, 256 -- milliseconds for which statistics are kept after a worker's end; of how many workers
+local KEPT, MOST = 3600000, 256 -- milliseconds that statistics are kept after a worker's end; maximum number of workers
 
 M.workers = M.owners:sub(1, -7) .. 'workers'
 

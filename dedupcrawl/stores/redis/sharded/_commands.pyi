@@ -1,4 +1,4 @@
-"""Commands, requests, values and buckets, compiled from ``_commands.pyx``; Python does the same without it."""
+"""Commands, requests, values and buckets, compiled from ``_commands.pyx``. Without it Python makes equal ones."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -187,7 +187,7 @@ class ShardLayout:
         return found
 
     def record_place_by_reference(self, id: bytes) -> tuple[int, bytes, bytes, bytes]:
-        """Return the same without compiled code."""
+        """Return the place of a record, computed in Python; see :meth:`record_place`."""
         tag, hash = self._home(id), 0
         is_whole = not id[1] >> _PIECES_SHIFT & _PIECES or not self.record_shelves
         if not is_whole:
@@ -218,7 +218,7 @@ class ShardLayout:
         return found
 
     def peek_by_reference(self, id: bytes) -> Command:
-        """Return the same without compiled code."""
+        """Return the command of :meth:`peek`, made in Python."""
         slot, records, _, field = self.record_place(id)
         first, rest = field[0], field[1:]
         others = [b"%c%b" % (first | piece << 6, rest) for piece in range(1, first >> _PIECES_SHIFT)]
@@ -253,7 +253,7 @@ class ShardLayout:
         return found
 
     def claim_by_reference(self, id: bytes) -> Command:
-        """Return the same without compiled code."""
+        """Return the command of :meth:`claim`, made in Python."""
         slot, _, stages, field = self.record_place(id)
         return Command(slot, (b"HDEL", stages, b"p" + field))
 
@@ -269,14 +269,14 @@ class ShardLayout:
         return found
 
     def seal_by_reference(self, id: bytes) -> list[Command]:
-        """Return the same without compiled code."""
+        """Return the commands of :meth:`seal`, made in Python."""
         slot, records, stages, field = self.record_place(id)
         mark = b"%c%b" % (field[0] | _MARK, field[1:])
         stage = (b"HDEL", stages, b"p" + field, b"w" + field, b"o" + field)
         return [Command(slot, (b"HDEL", records, mark)), Command(slot, stage)]
 
     def commit(self, id: bytes) -> Command:
-        """Do the same with what is no claim any more, and tell whether there is a record."""
+        """Make a record permanent that may be no claim any more; the reply tells whether there is a record."""
         return self._at_home("commit", id)
 
     def scraped(self, id: bytes, token: bytes) -> Command:

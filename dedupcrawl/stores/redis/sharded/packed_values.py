@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from dedupcrawl.utils.redaction import SecretSeed
 
 TIME_BYTES = 6  #: milliseconds; a value begins with the time at which it was filed
-AHEAD = 1000  #: milliseconds by which a page may be seen after it was filed, by clocks that differ
+AHEAD = 1000  #: maximum milliseconds from the filing of a page to the time it was seen: clocks differ
 _FAR = 0xFFFF
 _AGO = TIME_BYTES + 2
 _LEAN = 7 << 5  # no version of packed_records.py
@@ -132,7 +132,7 @@ class ValueCodec:
         return self._unpack(value, seen, key)
 
     def _unpack(self, value: bytes, seen: int, key: Callable[[], str]) -> Record:
-        """Return the same without compiled code; say what is wrong with a value."""
+        """Unpack a value in Python, which says what is wrong with a damaged one."""
         start = _start_of(value)
         if self._sketches is None or start + _FIXED >= len(value) or value[start] & _LEAN != _LEAN:
             return unpack_record(value[start:], seen, key())

@@ -55,7 +55,7 @@ REMEMBERED = 4096  #: pages that were blocked, until they are offered again
 DECIDED = 2000  #: milliseconds after which a page that claimed as it filed itself has read what it met
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all pages wait
 MOST_DRAWS = 64  #: ids that a page draws: if 64 are taken, nearly all are
-LOOK_RATE = 0.15  #: share of duplicates from which reading first costs the servers less
+LOOK_RATE = 0.15  #: minimum share of duplicates: then reading first costs the servers less
 MEMORY = 64  #: pages over which that share is measured
 
 

@@ -78,7 +78,7 @@ class StoredSketches:
         return self.keys_by_reference(sketches)
 
     def keys_by_reference(self, sketches: tuple[bytes, ...]) -> tuple[bytes, ...] | None:
-        """Do the same without the compiled kernel."""
+        """Return the bucket keys of a record, computed in Python."""
         found: list[tuple[bytes, ...]] = [()] * self.count
         text = sketches[self._exact]
         if text and self._is_key:
