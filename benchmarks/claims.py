@@ -20,7 +20,7 @@ from dedupcrawl.detectors.boolean import Boolean
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.text.features import Features
-from dedupcrawl.tools.evaluation.dataset import ParsedPageCache, ParsedPages, read_labelled_pages
+from dedupcrawl.tools.evaluation.dataset import ParsedCorpus, ParsedPageCache, read_labelled_pages
 from dedupcrawl.tools.evaluation.duplicates import judge_pages
 from tests.data import LABELLED
 
@@ -204,7 +204,7 @@ def _candidates(each: DuplicatesReport) -> str:
     return f"{each.costs.candidates_per_page:.2f}"
 
 
-def pairs_left(readings: ParsedPages) -> tuple[int, int, int]:
+def pairs_left(readings: ParsedCorpus) -> tuple[int, int, int]:
     """Return the numbers of pages, of pairs of similar length, and of those with similar codes."""
     config = Config(detectors=("boolean",))
     (detector,) = build_detectors(config)

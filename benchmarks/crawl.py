@@ -56,7 +56,7 @@ from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
-from dedupcrawl.filing import LeaseWatch
+from dedupcrawl.filing import LeaseMonitor
 from dedupcrawl.stores.base import Record
 from tests.data import LABELLED
 
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
 
 BAR = 0.10  #: bar: CPU added to a crawl of generated pages with the spider *css*, as a share of Scrapy's own
 MODES = ("off", "empty", "shell", "on", "naive")
@@ -252,7 +252,7 @@ class NullDeduplicator:
 
     def __init__(self) -> None:
         self._ids = count(1)
-        self.lease = LeaseWatch(self.config.lease)
+        self.lease = LeaseMonitor(self.config.lease)
 
     def fingerprint(self, page: Page, **_: object) -> Record:
         """Return a record with nothing but the URL."""
@@ -271,8 +271,8 @@ class NullDeduplicator:
         """Claim without a lookup."""
         return [self.claim_record(record, url) for record, url in pages]
 
-    def opinions(self, *_: object) -> tuple[Opinion, ...]:
-        """Return no opinion."""
+    def assessments(self, *_: object) -> tuple[Assessment, ...]:
+        """Return no assessment."""
         return ()
 
     def commit(self, claims: Iterable[Claim]) -> None:

@@ -27,7 +27,7 @@ from simhash import Simhash
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.detectors.simhash import ShingleWeighting, WeightedField, sign_bits
+from dedupcrawl.detectors.simhash import ShingleHasher, WeightedText, sign_bits
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.normalize import normalize, pack
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dedupcrawl.detectors.base import Detector
-    from dedupcrawl.detectors.simhash import WeightedShingles
+    from dedupcrawl.detectors.simhash import ShingleTable
 
     Call = Callable[[], object]
 
@@ -48,7 +48,7 @@ BATCH_SECONDS = 0.01
 SLOWEST = 5000  #: bar: µs per page, without segmentation
 FASTER = {"English": 7, "Chinese": 25}  #: bar: relative to the package simhash
 SHINGLE = {"English": 3, "Chinese": 5}  #: tokens
-WEIGHING = ShingleWeighting(SHINGLE["Chinese"], SHINGLE["English"], seed=0, hashes=1)
+WEIGHING = ShingleHasher(SHINGLE["Chinese"], SHINGLE["English"], seed=0, hashes=1)
 
 
 @dataclass(frozen=True)
@@ -179,11 +179,11 @@ def _faster(language: str) -> str:
     return f"simhash/ours: {language}, same shingles"
 
 
-def _field(text: str) -> list[WeightedField]:
-    return [WeightedField(tokens(pack(text), 0), 1)]
+def _field(text: str) -> list[WeightedText]:
+    return [WeightedText(tokens(pack(text), 0), 1)]
 
 
-def _signs(of: WeightedShingles) -> bytes:
+def _signs(of: ShingleTable) -> bytes:
     return sign_bits(of.hashes[0], of.weights)
 
 

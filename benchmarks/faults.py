@@ -34,7 +34,7 @@ from tests.faults.web import serving, towns_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.tools.demo.corpus import Content
+    from dedupcrawl.tools.demo.corpus import BundledCorpus
 
 PAGES, KILLS = 2000, 20
 SHOWN = 20  #: faults of a run that are printed
@@ -48,7 +48,7 @@ RUNS = {
 }
 
 
-def is_sound(towns: Sequence[Content]) -> bool:
+def is_sound(towns: Sequence[BundledCorpus]) -> bool:
     """Check the pages and print their properties."""
     from tests.faults.soundness import examine  # noqa: PLC0415  # workers need none of what it needs
 
@@ -62,7 +62,7 @@ def is_sound(towns: Sequence[Content]) -> bool:
     return not found.faults
 
 
-def run(name: str, plan: Plan, towns: Sequence[Content]) -> int:
+def run(name: str, plan: Plan, towns: Sequence[BundledCorpus]) -> int:
     """Make one run; return the number of its faults."""
     with serving(towns) as web, tempfile.TemporaryDirectory() as folder:
         result = Trial(plan, web, Path(folder)).run()

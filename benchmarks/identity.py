@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.identity import sketch_identity
+from dedupcrawl.identity.identity_sketch import sketch_identity
+from dedupcrawl.identity.siblings import why_siblings
 from dedupcrawl.page import ReadOptions, read_page
 from dedupcrawl.page.model import PageError
-from dedupcrawl.siblings import why_siblings
 from dedupcrawl.text.features import Features
 from tests.data import LABELLED
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.shared import page_of
-from dedupcrawl.stores.base import ClaimState, JudgedOffer, JudgedStore, Judgement
+from dedupcrawl.stores.base import ClaimState, FilingDecision, JudgedOffer, JudgedStore
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ class SameStory:
     def __init__(self, page: Record) -> None:
         self.page = page
 
-    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+    def __call__(self, candidates: Sequence[Candidate]) -> FilingDecision:
         """Judge the page."""
         story = self.page.sketches[0]
         same = [each for each in candidates if each.record.sketches[0] == story]
         if any(each.state is ClaimState.COMMITTED for each in same):
-            return Judgement(None, is_final=True)
-        return Judgement(self.page, tuple(each.id for each in same))
+            return FilingDecision(None, is_final=True)
+        return FilingDecision(self.page, tuple(each.id for each in same))
 
 
 def is_waiting(end: Offer, page: Record) -> bool:

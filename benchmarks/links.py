@@ -21,7 +21,7 @@ from dedupcrawl.page.blocks import ANCHOR, LINK, MARK, UNLINK, flatten, measure_
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.rules import GUIDE_LINKS, LINK_RUN, SEPARATORS, leads_to_page, link_noise
 from dedupcrawl.tools.demo.corpus import load_content, write_story
-from dedupcrawl.tools.demo.sites import Layout
+from dedupcrawl.tools.demo.sites import SiteLayout
 from dedupcrawl.tools.evaluation.extraction import load_pages
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def bundled() -> Iterator[Sample]:
     origins = {key: f"http://{key}.example" for key in content.sites}
     stories = {(page.site, page.path): write_story(content, page).text for page in content.pages}
     for site in content.sites.values():
-        for path, body in Layout(content, site, origins).documents().items():
+        for path, body in SiteLayout(content, site, origins).documents().items():
             yield Sample(body.decode(site.charset), stories.get((site.key, path), ""))
 
 

@@ -16,7 +16,7 @@ from dedupcrawl.text.features import Features
 from dedupcrawl.tools.evaluation.metrics import Scores
 
 if TYPE_CHECKING:
-    from dedupcrawl.tools.evaluation.dataset import ParsedPages
+    from dedupcrawl.tools.evaluation.dataset import ParsedCorpus
 
 _marks = re.compile(r"[^\w\s]").finditer
 
@@ -37,7 +37,7 @@ def punctuation_string(text: str) -> str:
     return "".join(text[max(0, mark.start() - 1) : mark.end() + 1] for mark in _marks(text))
 
 
-def judge_by_punctuation(parsed: ParsedPages) -> StringScores:
+def judge_by_punctuation(parsed: ParsedCorpus) -> StringScores:
     """Judge the stream of labelled pages by the equality of their punctuation strings, and count all equal pairs."""
     kept_strings, kept_clusters = set[str](), set[str]()
     clusters: Counter[str] = Counter()

@@ -2,7 +2,7 @@
 
 The crawl of :mod:`benchmarks.crawl` runs with the add-on and its defaults, with and without a report, on two
 sites: one with different pages only, and one where every second page reprints the previous one (each copy is
-compared and recorded with all opinions). A round is a process. In each round both ways take turns on 1,000
+compared and recorded with all assessments). A round is a process. In each round both ways take turns on 1,000
 pages at a time. The figure of a turn is its minimum over all rounds, because other load only adds time. It
 covers CPU and wall time from the opening of the spider to the end of its crawl; writing the HTML page is
 reported apart.
@@ -35,7 +35,7 @@ from benchmarks import crawl as plain
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon
 from dedupcrawl.crawl.recorder import LedgerRecorder, LedgerWriter
-from dedupcrawl.ledger.ledger_appender import LedgerAppender
+from dedupcrawl.ledger.ledger_appender import LedgerFileWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +160,7 @@ async def at_once(_: object, base: str, pages: int, way: str) -> None:
     reactor, writer = CollectingTime(), CollectingTime()
     for name in ("record_verdict", "record_state", "count"):
         reactor.charge(LedgerRecorder, name)
-    writer.charge(LedgerAppender, "flush")
+    writer.charge(LedgerFileWriter, "flush")
     with tempfile.TemporaryDirectory() as folder:
         results = await crawl(way, base, folder, meter, range(pages))
         size = sum(path.stat().st_size for path in Path(folder).glob("report.ledger*"))

@@ -12,7 +12,7 @@ code is 1 if anything does. The sections:
     (``fingerprint_many``).
 ``verdicts``
     The reprints in their order, claimed in an LMDB store: by the default detectors, under other settings, and
-    by each detector alone. Also the ``opinions`` of the detectors on each pair. By default also in
+    by each detector alone. Also the ``assessments`` of the detectors on each pair. By default also in
     memory, with ``add`` and ``add_many``.
 ``stores``
     The bytes of these stores: the file of ``dedupcrawl store export``, and every table.
@@ -247,7 +247,7 @@ def variants() -> dict[str, dict[str, Any]]:
 
 
 def fill(store: Path, changes: dict[str, Any], subjects: list[tuple[str, Page | Verdict]]) -> Section:
-    """File pages in a store; return their verdicts, and the opinions of the detectors on each pair."""
+    """File pages in a store; return their verdicts, and the assessments of the detectors on each pair."""
     moments = count()
     found: Section = {}
     with Deduplicator(f"lmdb://{store}", "reprints", clock=lambda: NOON + next(moments), **changes) as dedup:
@@ -257,7 +257,7 @@ def fill(store: Path, changes: dict[str, Any], subjects: list[tuple[str, Page | 
             found[name] = [verdict.status, verdict.of, digest_of_json(verdict.to_dict())]
             old = dedup.lookup(verdict.of) if verdict.of else None
             if old is not None and not isinstance(record, Verdict):
-                found[name].append(digest_of_json([asdict(each) for each in dedup.opinions(record, old)]))
+                found[name].append(digest_of_json([asdict(each) for each in dedup.assessments(record, old)]))
     return found
 
 

@@ -240,7 +240,7 @@ def _in_threads(pool: ThreadPoolExecutor, check: Callable[[Record], object], rea
 
 def _in_server(client: Redis) -> float:
     """Return microseconds per call of a script or function in the server since its statistics were reset."""
-    times = CallTimes.of(client, *CALLS)
+    times = CallStats.of(client, *CALLS)
     return times.mean
 
 
@@ -267,7 +267,7 @@ def per_page(server: Server, work: Callable[[], None], pages: int) -> float:
     with server.client() as client:
         client.config_resetstat()
         work()
-        times = CallTimes.of(client, *CALLS)
+        times = CallStats.of(client, *CALLS)
         return times.mean * times.calls / pages
 
 
@@ -352,7 +352,7 @@ def hot(server: Server, pages: int) -> bool:
             stopped, waited = preemptions(server)
             _offer_all(store, records[500:], spin)
             stopped, waited = preemptions(server)[0] - stopped, preemptions(server)[1] - waited
-            info, ours, idle = store.info(), CallTimes.of(client, *CALLS), CallTimes.of(client, "eval")
+            info, ours, idle = store.info(), CallStats.of(client, *CALLS), CallStats.of(client, "eval")
         print(
             f"hot: {layout}: {info.pages:,} pages under {len(template)} keys, {info.hot} hot buckets, "
             f"{BUCKET_CAP} candidates: {ours}; of calls that only count: {idle}; "
@@ -366,7 +366,7 @@ def hot(server: Server, pages: int) -> bool:
 
 
 @dataclass(frozen=True)
-class CallTimes:
+class CallStats:
     """Durations of the calls of a command, measured by the server."""
 
     calls: int
@@ -375,7 +375,7 @@ class CallTimes:
     worst: float  #: microseconds; 0 if no call was above ``HOT_US``
 
     @classmethod
-    def of(cls, client: Redis, *commands: str) -> CallTimes:
+    def of(cls, client: Redis, *commands: str) -> CallStats:
         """Read ``INFO commandstats`` and the slow log."""
         found = client.info("commandstats")
         stats: list[dict[str, Any]] = [found.get(f"cmdstat_{each}", {"calls": 0, "usec": 0}) for each in commands]
@@ -406,7 +406,7 @@ def _loops(client: Redis, micros: float) -> int:
     client.config_resetstat()
     for _ in range(200):
         client.eval(SPIN, 0, "10000")
-    return round(10_000 * micros / CallTimes.of(client, "eval").mean)
+    return round(10_000 * micros / CallStats.of(client, "eval").mean)
 
 
 def _offer_all(store: Store, records: Sequence[Record], between: Callable[[], object] | None = None) -> None:

@@ -35,7 +35,7 @@ _MAX_SECONDS = 1e9  #: a server stores times as milliseconds in 48 bits
 DROP = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 
 
-class ConfigChanges(TypedDict, total=False):
+class ConfigFields(TypedDict, total=False):
     """The fields of :class:`Config` as keyword arguments."""
 
     detectors: Detectors
@@ -298,14 +298,14 @@ _RULES = ("all_of", "any_of")
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveredConfig:
     """A configuration that is compatible with a store."""
 
     config: Config
     notes: tuple[str, ...] = ()  #: assumptions that were made, as sentences
 
 
-def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
+def recovered(scheme: Mapping[str, Any], base: Config) -> RecoveredConfig:
     """Return ``base`` with all constants that the scheme of a store describes.
 
     A scheme does not contain constants that are used only in comparisons (thresholds, ratios): they stay
@@ -332,7 +332,7 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
     config = replace(base, detectors=chosen, reader=reader, fold_chinese=fold_chinese)
     if _has_secret(described) and not isinstance(base.seed, SecretSeed):
         config = replace(config, seed=SECRET)
-    return Recovered(config, tuple(notes))
+    return RecoveredConfig(config, tuple(notes))
 
 
 def _has_secret(described: object) -> bool:

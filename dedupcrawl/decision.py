@@ -10,20 +10,20 @@ from enum import StrEnum
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, Self
 
-from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, VERSIONS, Match, Relation, no_opinion
+from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, VERSIONS, Match, Relation, no_assessment
 from dedupcrawl.fingerprinting import text_sketch_index
-from dedupcrawl.identity import unread_reason
+from dedupcrawl.identity.identity_sketch import unread_reason
+from dedupcrawl.identity.siblings import is_refresh, why_different, why_siblings
 from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
 from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
-from dedupcrawl.siblings import is_refresh, why_different, why_siblings
-from dedupcrawl.sites import site_of
+from dedupcrawl.sites.registrable_domain import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
-    from dedupcrawl.detectors.base import Detector, Opinion
+    from dedupcrawl.detectors.base import Assessment, Detector
     from dedupcrawl.stores.base import Candidate, Record, Store
 
 
@@ -240,12 +240,12 @@ class Matcher:
         found = (self._finding(record, candidate, versions) for candidate in candidates)
         return sorted((finding for finding in found if finding), key=lambda finding: finding.order)
 
-    def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+    def assessments(self, new: Record, old: Record) -> tuple[Assessment, ...]:
         """Return the result of each detector for a new and an older page, matched or not, in order."""
         # Not strict: the last sketch may be the hash of the text, which has no detector.
         pairs = zip(self.detectors, new.sketches, old.sketches, strict=False)
         return tuple(
-            detector.assess(mine, other) if mine and other else no_opinion(detector.name, mine, other)
+            detector.assess(mine, other) if mine and other else no_assessment(detector.name, mine, other)
             for detector, mine, other in pairs
         )
 
@@ -314,7 +314,7 @@ class Matcher:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FindingOutcome:
     """What the deciding finding means for a page."""
 
     because: Finding  #: the finding that decided
@@ -358,7 +358,7 @@ class Policy:
             return Pending(first.id, first.mine, first.record.url)
         return Decision(unchecked(url, "claimed", of=first.record.url))
 
-    def outcome(self, findings: Sequence[Finding]) -> Outcome | None:
+    def outcome(self, findings: Sequence[Finding]) -> FindingOutcome | None:
         """Return what settled findings mean for a page, as :meth:`decide` does, without a verdict for people.
 
         None for no findings: the page is kept.
@@ -405,15 +405,15 @@ class Policy:
         old_ids = (finding.candidate.id for finding in findings if self._replaces(finding))
         return Decision(verdict, cluster, tuple(old_ids) if outcome.replaces else (), first)
 
-    def _outcome(self, finding: Finding) -> Outcome:
+    def _outcome(self, finding: Finding) -> FindingOutcome:
         if finding.is_little_read:
-            return Outcome(finding, keep=True, similarity=None, joins=False, replaces=False)
+            return FindingOutcome(finding, keep=True, similarity=None, joins=False, replaces=False)
         relation = finding.relation
         measured = None if finding.detector == BY_URL else round(finding.match.similarity, 4)
         # If only the URL relates an updated page to the old one, they have no text in common.
         joins = relation in DUPLICATE_RELATIONS or (relation in VERSIONS and measured is not None)
         replaces = self._replaces(finding)
-        return Outcome(finding, replaces or relation not in self.drop, measured, joins, replaces)
+        return FindingOutcome(finding, replaces or relation not in self.drop, measured, joins, replaces)
 
     def _decisive(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings that may drop the page."""

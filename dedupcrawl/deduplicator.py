@@ -15,8 +15,8 @@ from dedupcrawl.config import Config
 from dedupcrawl.decision import Claim, Finding, Matcher, Pending, Policy, Verdict, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, StoreError
-from dedupcrawl.filing import LeaseWatch, PageFiler
-from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable, without_fragment
+from dedupcrawl.filing import FilingClient, LeaseMonitor
+from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage, without_fragment
 from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.document import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.page.model import Page
@@ -36,13 +36,13 @@ from dedupcrawl.stores.base import (
 from dedupcrawl.text.features import is_compiled
 from dedupcrawl.utils.iteration import backoff
 from dedupcrawl.utils.redaction import SECRET, SecretSeed
-from dedupcrawl.utils.resources import Closing
+from dedupcrawl.utils.resources import ClosingContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dedupcrawl.config import ConfigChanges
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.config import ConfigFields
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.stores.base import StoreInfo
 
 Html = bytes | str | None
@@ -50,7 +50,7 @@ Html = bytes | str | None
 logger = logging.getLogger(__name__)
 
 
-class Deduplicator(Closing):
+class Deduplicator(ClosingContext):
     """Checks for every page whether an earlier page has the same content.
 
     Pages are given as a :class:`~dedupcrawl.Page`, as ``html`` (bytes or text) with its ``url``, or as
@@ -89,7 +89,7 @@ class Deduplicator(Closing):
         clock: Callable[[], float] = time.time,
         page_timeout: float | None = None,
         reset: bool = False,
-        **changes: Unpack[ConfigChanges],
+        **changes: Unpack[ConfigFields],
     ) -> None:
         self.config = replace(config or Config(), **changes)
         if page_timeout is not None and not 0 < page_timeout < math.inf:
@@ -107,8 +107,8 @@ class Deduplicator(Closing):
         self._clock = clock
         self._page_timeout = page_timeout
         self._policy = Policy(self.config.drop, self.config.keep)
-        self._filer = PageFiler(self, self._matcher, self._policy)
-        self.lease = LeaseWatch(self.config.lease)  #: notices that claims may have ended
+        self._filer = FilingClient(self, self._matcher, self._policy)
+        self.lease = LeaseMonitor(self.config.lease)  #: notices that claims may have ended
         self._logged: set[str] = set()  # kinds of failures of the user's own reader that were logged
         self.reading = self.config.reading  #: options for reading pages
         #: JSON of the constants that shape keys and sketches
@@ -176,7 +176,7 @@ class Deduplicator(Closing):
     def findings(self, page: Page) -> list[Finding]:
         """Return every filed page that ``page`` is related to, the strongest relation first."""
         record = self._fingerprinter.fingerprint(page)
-        if isinstance(record, Uncheckable):
+        if isinstance(record, UncheckedPage):
             return []
         return self._matcher.findings(record, self.candidates(record), versions=True)
 
@@ -184,9 +184,9 @@ class Deduplicator(Closing):
         """Return the filed pages that have a key in common with a page. Changes nothing."""
         return self.store.find(record.lookup_keys)
 
-    def opinions(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+    def assessments(self, new: Record, old: Record) -> tuple[Assessment, ...]:
         """Return the result of each detector for a new and an older page, matched or not, in order."""
-        return self._matcher.opinions(new, old)
+        return self._matcher.assessments(new, old)
 
     def check(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Verdict:
         """Return the verdict on a page from committed pages. Changes nothing.
@@ -301,7 +301,7 @@ class Deduplicator(Closing):
                 record = self._fingerprinter.fingerprint(page, track_url=track_url)
         except TooSlowError:
             return unchecked(page.url, TOO_SLOW)
-        return unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
+        return unchecked(page.url, record.reason) if isinstance(record, UncheckedPage) else record
 
     def fingerprint_many(self, pages: Sequence[Page], spent: Sequence[float] | None = None) -> list[Record | Verdict]:
         """Return a record or an unchecked verdict for each page. Pages are fingerprinted together where that is faster.
@@ -317,7 +317,7 @@ class Deduplicator(Closing):
             return [self.fingerprint(page, spent=seconds) for page, seconds in zip(pages, spent, strict=True)]
         records = self._fingerprinter.fingerprint_many(pages)
         return [
-            unchecked(page.url, record.reason) if isinstance(record, Uncheckable) else record
+            unchecked(page.url, record.reason) if isinstance(record, UncheckedPage) else record
             for page, record in zip(pages, records, strict=True)
         ]
 
@@ -388,7 +388,7 @@ class Deduplicator(Closing):
 
     @property
     def lapses(self) -> int:
-        """How often the lease may have ended: by the clocks here (``LeaseWatch``), or as the store has found out.
+        """How often the lease may have ended: by the clocks here (``LeaseMonitor``), or as the store has found out.
 
         A server may forget a lease that still runs by the clocks here, as in a failover.
         """

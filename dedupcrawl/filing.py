@@ -1,6 +1,6 @@
 """Files pages in a store: offers their records, and decides by the earlier pages that the store returns.
 
-A claim lasts as long as its lease. :class:`LeaseWatch` notices that a lease may have ended: the process was stopped,
+A claim lasts as long as its lease. :class:`LeaseMonitor` notices that a lease may have ended: the process was stopped,
 the machine slept, or renewals failed for too long.
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import Claim, Pending
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, JudgedOffer, JudgedStore, Judgement, Offer
+from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, FilingDecision, JudgedOffer, JudgedStore, Offer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,20 +41,20 @@ class RecordJudge:
     def __post_init__(self) -> None:
         self.record = self.page
 
-    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+    def __call__(self, candidates: Sequence[Candidate]) -> FilingDecision:
         """Judge the page by these candidates."""
         page = self.page
         findings = self.matcher.findings(page, candidates, versions=self.versions)
         self.decision = decision = self.policy.decide(self.url, page, findings, give_up=self.give_up)
         if isinstance(decision, Pending):
-            return Judgement(page, self.policy.blockers(findings))
+            return FilingDecision(page, self.policy.blockers(findings))
         self.record = replace(page, cluster=decision.cluster) if decision.cluster else page
         if decision.verdict.keep:
-            return Judgement(self.record)
-        return Judgement(None, is_final=decision.because is not None and self.policy.is_final(decision.because))
+            return FilingDecision(self.record)
+        return FilingDecision(None, is_final=decision.because is not None and self.policy.is_final(decision.because))
 
 
-class PageFiler:
+class FilingClient:
     """Files pages for one owner, and knows which of its claims are open.
 
     Args:
@@ -243,7 +243,7 @@ _SINCE_BOOT = partial(time.clock_gettime, time.CLOCK_BOOTTIME) if hasattr(time, 
 CLOCKS: Sequence[Callable[[], float]] = (_SINCE_BOOT, time.time)
 
 
-class LeaseWatch:
+class LeaseMonitor:
     """Counts how often the lease of this process may have ended. Thread-safe.
 
     A lease has ended if any of the clocks has advanced by its duration since the last renewal began. A clock that

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.exact import HASH_BYTES, Exact
-from dedupcrawl.identity import sketch_identity, unread_identity
+from dedupcrawl.identity.identity_sketch import sketch_identity, unread_identity
 from dedupcrawl.page.document import check_time
 from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.page.signatures import LITTLE_READ, with_layout
-from dedupcrawl.sites import host_of
-from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_person, url_key
+from dedupcrawl.sites.registrable_domain import host_of
+from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_personalization, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text, is_compiled, loaded, normalizer
 from dedupcrawl.text.normalize import expanded_length
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
-    from dedupcrawl.text._kernel import RecordMaker
+    from dedupcrawl.text._kernel import RecordBuilder
 
 BATCH_CHARS = 1 << 18  #: highest number of characters fingerprinted together; with more the arrays exceed the CPU cache
 
@@ -39,7 +39,7 @@ LONG_TEXT, MAX_EXPANSION = 1 << 18, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Uncheckable:
+class UncheckedPage:
     """A page that no detector can compare."""
 
     reason: str  #: "empty", "index", "consent", "little-read", "too-large", "short" or "no-fingerprint"
@@ -59,7 +59,7 @@ class Fingerprinter:
     seed: int = 0  #: key of the hashes in identities
     fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
 
-    def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | Uncheckable:
+    def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | UncheckedPage:
         """Fingerprint a page; with ``track_url`` its record is also compared with earlier ones of its URL.
 
         Raises :class:`~dedupcrawl.page.document.TooSlowError` beyond a limit that is in force.
@@ -69,14 +69,14 @@ class Fingerprinter:
         if uncheckable:
             return uncheckable
         exact_only = _is_mostly_rest(compared) or bool(page.visible)
-        if is_compiled() and self._record_maker is not None:
+        if is_compiled() and self._record_builder is not None:
             check_time()
-            made = self._record_maker.make(compared_text(compared), exact_only)
+            made = self._record_builder.make(compared_text(compared), exact_only)
             check_time()
-            return Uncheckable("empty") if made is None else self._made_record(page, *made, track_url=track_url)
+            return UncheckedPage("empty") if made is None else self._made_record(page, *made, track_url=track_url)
         features = Features(compared, self.fold_chinese)
         if features.length == 0:
-            return Uncheckable("empty")
+            return UncheckedPage("empty")
         check_time()
         exact_only = (
             exact_only or self._is_too_short(features.length, features.letters) or features.is_one_word_repeated
@@ -89,11 +89,11 @@ class Fingerprinter:
         check_time()
         return self._joined_record(page, features.encoded, exact_only, prints, track_url=track_url)
 
-    def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | Uncheckable]:
+    def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | UncheckedPage]:
         """Return the record of each page. With numpy this is faster than one by one if many pages are short."""
         if is_compiled():
             return [self.fingerprint(page, track_url=track_url) for page in pages]
-        found: list[Record | Uncheckable] = []
+        found: list[Record | UncheckedPage] = []
         for batch in _in_batches(pages):
             if len(batch) == 1:
                 found.append(self.fingerprint(batch[0], track_url=track_url))
@@ -101,7 +101,7 @@ class Fingerprinter:
                 found += self._fingerprint_batch(batch, track_url=track_url)
         return found
 
-    def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | Uncheckable]:
+    def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | UncheckedPage]:
         compared = [_comparable(page) for page in pages]
         batch = FeaturesBatch(compared, fold_chinese=self.fold_chinese)
         sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, compared, strict=True)
@@ -116,7 +116,7 @@ class Fingerprinter:
             detector.fingerprint_many(batch, texts if detector.name == Exact.name else full)
             for detector in (*self.detectors, *self._text_hash)
         ]
-        found: list[Record | Uncheckable] = []
+        found: list[Record | UncheckedPage] = []
         for index, page in enumerate(pages):
             if texts[index]:
                 of_page = [of_detector[index] for of_detector in prints]
@@ -124,7 +124,7 @@ class Fingerprinter:
                     self._joined_record(page, batch.encoded[index], exact_only[index], of_page, track_url=track_url)
                 )
             else:
-                found.append(unfit[index] or Uncheckable("empty"))
+                found.append(unfit[index] or UncheckedPage("empty"))
         return found
 
     @property
@@ -140,7 +140,7 @@ class Fingerprinter:
         return length < self.min_chars or 2 * letters < max(1, self.min_chars)
 
     @cached_property
-    def _record_maker(self) -> RecordMaker | None:
+    def _record_builder(self) -> RecordBuilder | None:
         """Makes what a record has of the detectors in one call; None for others than ``exact`` and ``minhash``."""
         detectors = (*self.detectors, *self._text_hash)
         names = [detector.name for detector in detectors]
@@ -153,14 +153,14 @@ class Fingerprinter:
         assert isinstance(minhash, MinHash)
         if minhash.sketcher is None:
             return None
-        maker: RecordMaker = loaded().RecordMaker(
+        maker: RecordBuilder = loaded().RecordBuilder(
             normalizer(self.fold_chinese),
             minhash.sketcher,
             seed=int(exact.seed),
             hash_size=HASH_BYTES,
             key_size=KEY_BYTES,
-            text_person=None if self._text_hash else key_person(names.index("exact")),
-            band_person=key_person(names.index("minhash")),
+            text_person=None if self._text_hash else key_personalization(names.index("exact")),
+            band_person=key_personalization(names.index("minhash")),
             is_text_first=names[0] == "exact",
             min_chars=self.min_chars,
         )
@@ -175,7 +175,7 @@ class Fingerprinter:
         keys: tuple[bytes, ...],
         *,
         track_url: bool,
-    ) -> Record | Uncheckable:
+    ) -> Record | UncheckedPage:
         """Return the record of what the kernel made of a page."""
         if not keys:
             return _without_fingerprint(page, exact_only)
@@ -183,7 +183,7 @@ class Fingerprinter:
 
     def _joined_record(
         self, page: Page, text: bytes, exact_only: bool, prints: list[Fingerprint | None], *, track_url: bool
-    ) -> Record | Uncheckable:
+    ) -> Record | UncheckedPage:
         """Return the record of what the detectors made of a page."""
         sketches = tuple([each.sketch if each else b"" for each in prints])
         del prints[len(self.detectors) :]
@@ -232,26 +232,26 @@ def _comparable(page: Page) -> Page:
     return replace(page, text=text, rest="", kind=Kind.ARTICLE)
 
 
-def _without_usable_text(page: Page) -> Uncheckable | None:
+def _without_usable_text(page: Page) -> UncheckedPage | None:
     """Return why nothing was read that stands for the page, or why its text cannot be processed, or None."""
     if page.kind is not Kind.ARTICLE:
-        return Uncheckable(str(page.kind))
+        return UncheckedPage(str(page.kind))
     if len(page.text) + len(page.rest) < MAX_LITTLE_BYTES < page.unread:
         main, rest = (len(part.encode("utf-8", "replace")) for part in (page.text, page.rest))
         if main + rest < MAX_LITTLE_BYTES and page.unread - rest > LITTLE_READ_RATIO * (main + rest):
-            return Uncheckable(LITTLE_READ)
+            return UncheckedPage(LITTLE_READ)
     if len(page.text) + len(page.rest) > LONG_TEXT:
         text = compared_text(page)
         if expanded_length(text) > MAX_EXPANSION * len(text):
-            return Uncheckable(TOO_LARGE)
+            return UncheckedPage(TOO_LARGE)
     return None
 
 
-def _without_fingerprint(page: Page, exact_only: bool) -> Uncheckable:
+def _without_fingerprint(page: Page, exact_only: bool) -> UncheckedPage:
     """Return why no detector in use can compare a page."""
     if page.visible:  # only the detector ``exact`` compares it
-        return Uncheckable(str(page.kind))
-    return Uncheckable("short" if exact_only else "no-fingerprint")
+        return UncheckedPage(str(page.kind))
+    return UncheckedPage("short" if exact_only else "no-fingerprint")
 
 
 def _is_mostly_rest(page: Page) -> bool:

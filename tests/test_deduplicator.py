@@ -233,11 +233,11 @@ def test_a_claim_contains_what_was_judged_and_the_pages_compared(dedup: Deduplic
 def test_what_the_detectors_say_of_a_pair(dedup: Deduplicator) -> None:
     records = [dedup.fingerprint(page(text, "https://a.example/")) for text in (ENGLISH, retouched(ENGLISH), "Ice.")]
     first, copy, short = (record for record in records if isinstance(record, Record))
-    exact, minhash = dedup.opinions(copy, first)
+    exact, minhash = dedup.assessments(copy, first)
     assert (exact.detector, exact.match, exact.silent) == ("exact", None, "")
     assert minhash.match is not None
     assert minhash.match.relation is Relation.NEAR_DUPLICATE
-    _, minhash = dedup.opinions(short, first)
+    _, minhash = dedup.assessments(short, first)
     assert minhash.silent == "the new page has no fingerprint"
 
 
@@ -450,7 +450,7 @@ def test_superseded_page_stays_until_its_successor_is_safe(store: str) -> None:
         assert dedup.lookup("https://a.example/1") is not None
 
 
-def test_a_version_whose_fate_is_open_is_not_superseded(store: str) -> None:
+def test_a_version_whose_outcome_is_open_is_not_superseded(store: str) -> None:
     with Deduplicator(store, keep="latest") as dedup:
         older = dedup.claim(text=ENGLISH, url="https://a.example/1")
         newer = dedup.add(text=CHINESE, url="https://a.example/1")

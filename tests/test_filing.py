@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.filing import CLOCKS, LeaseWatch
+from dedupcrawl.filing import CLOCKS, LeaseMonitor
 
 
 class Clocks:
     def __init__(self) -> None:
         self.boot, self.wall = 100.0, 1_000_000.0
-        self.watch = LeaseWatch(30.0, [lambda: self.boot, lambda: self.wall])
+        self.watch = LeaseMonitor(30.0, [lambda: self.boot, lambda: self.wall])
 
     def sleep(self, seconds: float) -> None:
         self.boot += seconds

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dedupcrawl import fingerprinting as module
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.fingerprinting import LONG_TEXT, Fingerprinter, Uncheckable
+from dedupcrawl.fingerprinting import LONG_TEXT, Fingerprinter, UncheckedPage
 from dedupcrawl.page.model import TOO_LARGE, Kind, Page
 from dedupcrawl.stores.base import KEY_BYTES, Record
 from dedupcrawl.text.features import FeaturesBatch
@@ -129,8 +129,8 @@ def test_pages_are_filed_in_groups_of_bounded_size(monkeypatch: pytest.MonkeyPat
 def test_a_long_text_that_normalisation_multiplies_is_refused_early(character: str) -> None:
     page = Page.from_text(f"{ENGLISH} " + character * LONG_TEXT)
     fingerprinter = FINGERPRINTERS["exact", "minhash"]
-    assert fingerprinter.fingerprint(page) == Uncheckable(TOO_LARGE)
-    assert fingerprinter.fingerprint_many([page, page]) == [Uncheckable(TOO_LARGE)] * 2
+    assert fingerprinter.fingerprint(page) == UncheckedPage(TOO_LARGE)
+    assert fingerprinter.fingerprint_many([page, page]) == [UncheckedPage(TOO_LARGE)] * 2
     assert takes_less(lambda: fingerprinter.fingerprint(page), 0.05)
 
 
@@ -139,7 +139,7 @@ def test_a_long_text_that_normalisation_multiplies_is_refused_early(character: s
 )
 def test_a_text_with_some_ligatures_is_fingerprinted(text: str) -> None:
     found = FINGERPRINTERS["exact", "minhash"].fingerprint(Page.from_text(text))
-    assert not isinstance(found, Uncheckable)
+    assert not isinstance(found, UncheckedPage)
 
 
 def test_the_address_of_a_listing_need_not_be_valid() -> None:
@@ -155,4 +155,4 @@ def test_without_exact_a_page_without_main_text_is_not_called_short(kind: Kind, 
     page = Page(url="https://a.example/list", text="", kind=kind, visible=ENGLISH)
     fingerprinter = FINGERPRINTERS[("minhash",)]
     found = fingerprinter.fingerprint_many([page, page])[1] if together else fingerprinter.fingerprint(page)
-    assert found == Uncheckable(str(kind))
+    assert found == UncheckedPage(str(kind))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dedupcrawl.identity import UNREAD_BYTES, unread_reason
+from dedupcrawl.identity.identity_sketch import UNREAD_BYTES, unread_reason
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class FingerprintTable:
 
     def __init__(self, batches: Sequence[pa.RecordBatch]) -> None:
         self.batches = [batch for batch in batches if batch.num_rows]
-        self._batches = [_BatchColumns(batch) for batch in self.batches]
+        self._batches = [_ColumnBatch(batch) for batch in self.batches]
         self._starts = [0, *accumulate(len(batch) for batch in self._batches)]
         #: Returns the record of a row without keys and probes: all that detectors compare.
         self.sketch_record = lru_cache(RECORD_CACHE_SIZE)(self._sketch_record)
@@ -347,12 +347,12 @@ class FingerprintTable:
         arrays = [read(batch.batch.column(name)) for batch in self._batches]
         return np.concatenate(arrays) if arrays else np.zeros(0)
 
-    def _find(self, row: int) -> tuple[_BatchColumns, int]:
+    def _find(self, row: int) -> tuple[_ColumnBatch, int]:
         batch = bisect_right(self._starts, row) - 1
         return self._batches[batch], row - self._starts[batch]
 
 
-class _BatchColumns:
+class _ColumnBatch:
     """The columns of one batch."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:

@@ -69,7 +69,7 @@ class FinishedBatch:
 
 
 @dataclass(frozen=True)
-class BatchVerdicts:
+class VerdictTable:
     """The verdicts of a batch: one value in each array for each row of the corpus. Prior pages are kept."""
 
     keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -120,7 +120,7 @@ def _other_version_error(folder: Path) -> DedupError:
     return DedupError(f"{folder}: another version of dedupcrawl made this batch; do it again, into another folder")
 
 
-def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
+def read_verdicts(finished: FinishedBatch) -> VerdictTable:
     """Return the verdicts of a batch; raises DedupError if another version of dedupcrawl wrote them."""
     corpus, relations = finished.corpus, [str(each) for each in RELATIONS]
     detectors = finished.job.rules().detectors
@@ -141,7 +141,7 @@ def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
         columns["founder"].append(numpy_array(rows.column("founder")))
         columns["similarity"].append(numpy_array(rows.column("similarity")))
     arrays = {name: np.concatenate(of_parts) for name, of_parts in columns.items()}
-    return BatchVerdicts(**arrays, detectors=detectors, reasons=reasons)
+    return VerdictTable(**arrays, detectors=detectors, reasons=reasons)
 
 
 def _columns_of_prior_pages(rows: int) -> dict[str, Numbers]:
@@ -166,7 +166,7 @@ def _indices_of(table: pa.Table, name: str, known: Sequence[str]) -> Numbers:
     return np.asarray(places[numpy_array(encoded.indices, len(places) - 1)])
 
 
-class _RowsToRead(NamedTuple):
+class _RowBatch(NamedTuple):
     """Rows of one part."""
 
     batch: FinishedBatch
@@ -198,15 +198,15 @@ def read_pages_again(
     return pages
 
 
-def _rows_by_part(finished: FinishedBatch, rows: list[int]) -> Iterator[_RowsToRead]:
+def _rows_by_part(finished: FinishedBatch, rows: list[int]) -> Iterator[_RowBatch]:
     numbers = finished.corpus.table.numbers("row")
     yield from _rows_of_prior_batches(finished, [row for row in rows if row < finished.corpus.prior])
     for part, start, stop in finished.corpus.spans:
         if found := {int(numbers[row]): row for row in rows if start <= row < stop}:
-            yield _RowsToRead(finished, part, found)
+            yield _RowBatch(finished, part, found)
 
 
-def _rows_of_prior_batches(finished: FinishedBatch, rows: list[int]) -> Iterator[_RowsToRead]:
+def _rows_of_prior_batches(finished: FinishedBatch, rows: list[int]) -> Iterator[_RowBatch]:
     if not rows:
         return
     by_part: defaultdict[tuple[str, str], dict[int, int]] = defaultdict(dict)
@@ -217,7 +217,7 @@ def _rows_of_prior_batches(finished: FinishedBatch, rows: list[int]) -> Iterator
         batch = None if is_store_url(source) else _open_or_none(Path(source))
         for part in batch.parts if batch else ():
             if batch and part.name == name:
-                yield _RowsToRead(batch, part, found)
+                yield _RowBatch(batch, part, found)
 
 
 def _open_or_none(folder: Path) -> FinishedBatch | None:
@@ -227,7 +227,7 @@ def _open_or_none(folder: Path) -> FinishedBatch | None:
         return None
 
 
-def _read_rows(wanted: _RowsToRead, progress: Progress) -> Iterator[Row]:
+def _read_rows(wanted: _RowBatch, progress: Progress) -> Iterator[Row]:
     """Yield rows of a part; only chunks with such rows are parsed."""
     fields, part = wanted.batch.job.fields, wanted.part
     file_format, read, last = format_named(part.format), 0, max(wanted.rows)

@@ -17,7 +17,7 @@ import numpy as np
 
 from dedupcrawl.batch.columns import LAYOUT_VERSION, FingerprintTable, read_batches
 from dedupcrawl.batch.formats.base import Fields
-from dedupcrawl.batch.solver import Rules
+from dedupcrawl.batch.solver import RowJudge
 from dedupcrawl.config import CONFIG_FIELDS, Config
 from dedupcrawl.decision import Matcher, Policy
 from dedupcrawl.detectors.base import VERSIONS, Relation
@@ -80,14 +80,16 @@ class Job:
         """Whether the newest copy is kept and the older ones are listed."""
         return self.config.keep == "latest"
 
-    def rules(self) -> Rules:
+    def rules(self) -> RowJudge:
         """Return what decides on the pages.
 
         If the latest page is kept, an older text under the same URL is dropped too, as in the store of a
         crawl.
         """
         also = VERSIONS if self.latest else frozenset[Relation]()
-        return Rules(Matcher(build_detectors(self.config), self.config.scope), Policy(self.config.drop | also, "first"))
+        return RowJudge(
+            Matcher(build_detectors(self.config), self.config.scope), Policy(self.config.drop | also, "first")
+        )
 
     @property
     def scheme(self) -> dict[str, dict[str, object]]:

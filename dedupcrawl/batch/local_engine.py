@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.fingerprinting import FingerprintedChunk
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Corpus, Job
-    from dedupcrawl.batch.solver import Solution
+    from dedupcrawl.batch.solver import SolverResult
     from dedupcrawl.batch.workdir import Workdir
     from dedupcrawl.utils.iteration import Progress
 
@@ -49,7 +49,7 @@ class LocalEngine:
             for part in parts:
                 write_fingerprints(self._job, self._work, part, chunks.of(part))
 
-    def solve(self, corpus: Corpus, progress: Progress) -> Solution:
+    def solve(self, corpus: Corpus, progress: Progress) -> SolverResult:
         """Judge every row, in this process."""
         done = 0
 

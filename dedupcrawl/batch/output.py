@@ -20,7 +20,7 @@ from dedupcrawl.batch.verdicts import read_annotations, read_keep, read_supersed
 from dedupcrawl.batch.workdir import PartState, read_part_state, read_state, write_state
 from dedupcrawl.errors import DedupError, StoreError, StoreUnreachableError, package_version
 from dedupcrawl.stores import open_existing
-from dedupcrawl.stores.transfer import Upsert, file_records
+from dedupcrawl.stores.transfer import UpsertRecord, file_records
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _kept_rows(job: Job, work: Workdir, corpus: Corpus) -> list[int]:
     return rows[::-1] if job.latest else rows
 
 
-def _upserts(work: Workdir, corpus: Corpus, rows: list[int]) -> Iterator[Upsert]:
+def _upserts(work: Workdir, corpus: Corpus, rows: list[int]) -> Iterator[UpsertRecord]:
     table, clusters, now = corpus.table, _joined_clusters(work, corpus), time.time()
     times = table.numbers("time")
     replaced: defaultdict[int, list[int]] = defaultdict(list)
@@ -220,7 +220,7 @@ def _upserts(work: Workdir, corpus: Corpus, rows: list[int]) -> Iterator[Upsert]
     for row in rows:
         seen = now if isnan(times[row]) else min(float(times[row]), now)
         record = replace(table.record(row), seen=seen, cluster=clusters.get(row, ""))
-        yield Upsert(record, tuple(table.record(old) for old in replaced[row]))
+        yield UpsertRecord(record, tuple(table.record(old) for old in replaced[row]))
 
 
 def _joined_clusters(work: Workdir, corpus: Corpus) -> dict[int, str]:
@@ -236,7 +236,7 @@ def _joined_clusters(work: Workdir, corpus: Corpus) -> dict[int, str]:
     return clusters
 
 
-def _with_progress(upserts: Iterator[Upsert], progress: Progress) -> Iterator[Upsert]:
+def _with_progress(upserts: Iterator[UpsertRecord], progress: Progress) -> Iterator[UpsertRecord]:
     for count, upsert in enumerate(upserts, 1):
         yield upsert
         if count % PROGRESS_STEP == 0:

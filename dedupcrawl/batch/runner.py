@@ -24,7 +24,7 @@ from dedupcrawl.batch.output import (
 )
 from dedupcrawl.batch.prior_sources import open_prior_sources, with_secret, write_prior_pages
 from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
-from dedupcrawl.batch.verdicts import VerdictWriter, unchecked_reasons, write_superseded
+from dedupcrawl.batch.verdicts import BatchVerdictWriter, unchecked_reasons, write_superseded
 from dedupcrawl.batch.workdir import (
     SUPERSEDED_FILE,
     WORK_FOLDER,
@@ -35,7 +35,7 @@ from dedupcrawl.batch.workdir import (
     write_state,
 )
 from dedupcrawl.errors import DedupError, package_version
-from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
+from dedupcrawl.sites.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.stores.base import differences
 from dedupcrawl.utils.iteration import NoProgress
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.prior_sources import PriorSource
-    from dedupcrawl.batch.solver import Solution
-    from dedupcrawl.sites import SiteNotice
+    from dedupcrawl.batch.solver import SolverResult
+    from dedupcrawl.sites.site_counts import SiteNotice
     from dedupcrawl.utils.iteration import Progress
 
 
@@ -60,7 +60,7 @@ class Engine(Protocol):
     def fingerprint(self, parts: Sequence[Part], progress: Progress) -> None:
         """Write the fingerprints of parts as ``fingerprint_part`` does."""
 
-    def solve(self, corpus: Corpus, progress: Progress) -> Solution:
+    def solve(self, corpus: Corpus, progress: Progress) -> SolverResult:
         """Judge every row of a corpus as :func:`~dedupcrawl.batch.solver.solve` does."""
 
     def write(self, parts: Sequence[Part], progress: Progress) -> None:
@@ -195,7 +195,7 @@ class _BatchRun:
         corpus = open_corpus(self._work, self._parts)
         self._progress.begin("verdicts", len(corpus.table))
         solution = self._engine.solve(corpus, self._progress)
-        writer = VerdictWriter(corpus, solution, name_all=self._job.annotate)
+        writer = BatchVerdictWriter(corpus, solution, name_all=self._job.annotate)
         for part, start, stop in corpus.spans:
             writer.write(self._work.verdicts(part.name), start, stop, self._state_of(part).rows)
         superseded = write_superseded(self._job, self._work, corpus, solution)
@@ -268,7 +268,7 @@ def _check_superseded_name(job: Job, parts: Sequence[Part]) -> None:
 MAX_NOTICES = 100  #: sites that the summary lists
 
 
-def find_conspicuous_sites(corpus: Corpus, solution: Solution) -> list[SiteNotice]:
+def find_conspicuous_sites(corpus: Corpus, solution: SolverResult) -> list[SiteNotice]:
     """Return the conspicuous sites of all judged rows, at most :data:`MAX_NOTICES`."""
     table, counts, start = corpus.table, SiteCounts(MAX_LISTED_SITES), 0
     reasons = unchecked_reasons(table, solution)

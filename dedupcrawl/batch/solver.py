@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.batch.columns import FingerprintTable, ListColumn, Numbers
-    from dedupcrawl.decision import Finding, Matcher, Outcome, Policy
+    from dedupcrawl.decision import Finding, FindingOutcome, Matcher, Policy
     from dedupcrawl.stores.base import Record
 
 
@@ -32,7 +32,7 @@ _PROGRESS_STEP = 1000  #: rows after which progress is reported
 
 
 @dataclass(frozen=True, slots=True)
-class Crowding:
+class HotBucketCounts:
     """Buckets with more kept pages than a page is compared with."""
 
     buckets: int = 0  #: number of hot buckets
@@ -41,7 +41,7 @@ class Crowding:
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
+class SolverResult:
     """The verdicts: one value in each array for each row of the table of fingerprints."""
 
     keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -51,10 +51,10 @@ class Solution:
     detector: Numbers  #: a place in ``detectors``, or ``NONE``
     founder: Numbers  #: the row after which its cluster is named
     detectors: tuple[str, ...]
-    crowding: Crowding = field(default_factory=Crowding)
+    crowding: HotBucketCounts = field(default_factory=HotBucketCounts)
 
 
-class Rules:
+class RowJudge:
     """Decides whether a page is kept, given the candidates it is compared with.
 
     Args:
@@ -67,7 +67,7 @@ class Rules:
         self._policy = replace(policy, keep="first")
         self.detectors = (*(detector.name for detector in matcher.detectors), "url")
 
-    def decide(self, record: Record, candidates: Iterable[tuple[int, Record]]) -> Outcome | None:
+    def decide(self, record: Record, candidates: Iterable[tuple[int, Record]]) -> FindingOutcome | None:
         """Decide on a page; None if it relates to no candidate and is kept.
 
         ``candidates`` are the kept pages before it, with numbers that rise with the order.
@@ -84,12 +84,12 @@ class Rules:
 
 def solve(
     table: FingerprintTable,
-    rules: Rules,
+    rules: RowJudge,
     order: Sequence[int] | Numbers | None = None,
     *,
     prior: int = 0,
     on_progress: Callable[[int], object] = lambda _: None,
-) -> Solution:
+) -> SolverResult:
     """Judge every row in this order (default: that of the table).
 
     The first ``prior`` rows are kept without being judged. ``on_progress`` gets the number of rows done.
@@ -101,7 +101,7 @@ def solve(
 class _Solver:
     """One run. The kept pages of each bucket form a linked list of entries, the newest first."""
 
-    def __init__(self, table: FingerprintTable, rules: Rules, order: Numbers, prior: int) -> None:
+    def __init__(self, table: FingerprintTable, rules: RowJudge, order: Numbers, prior: int) -> None:
         self._table = table
         self._rules = rules
         self._order = order
@@ -115,7 +115,7 @@ class _Solver:
         self._crowded: set[int] = set()
         self._crowded_pages = 0
         rows = len(table)
-        self._solution = Solution(
+        self._solution = SolverResult(
             keep=np.ones(rows, bool),
             of=np.full(rows, NONE, np.int64),
             relation=np.full(rows, NONE, np.int8),
@@ -125,7 +125,7 @@ class _Solver:
             detectors=rules.detectors,
         )
 
-    def run(self, on_progress: Callable[[int], object]) -> Solution:
+    def run(self, on_progress: Callable[[int], object]) -> SolverResult:
         done = 0
         for rank in self._ranks_to_visit().tolist():
             row = int(self._order[rank])
@@ -136,7 +136,7 @@ class _Solver:
                 done = rank
         on_progress(len(self._order))
         fullest = max(self._counts, default=0)
-        crowding = Crowding(len(self._crowded), self._crowded_pages, fullest)
+        crowding = HotBucketCounts(len(self._crowded), self._crowded_pages, fullest)
         return replace(self._solution, crowding=crowding)
 
     def _ranks_to_visit(self) -> Numbers:
@@ -195,7 +195,7 @@ class _Solver:
 
 
 @dataclass(frozen=True, slots=True)
-class RowBuckets:
+class RowBucketIndex:
     """The buckets of each row, by number: those of row r are ``buckets[starts[r]:starts[r + 1]]``."""
 
     starts: Numbers
@@ -216,8 +216,8 @@ class RowBuckets:
 class BucketIndex:
     """The buckets with two or more pages that have the key or probe it."""
 
-    filed: RowBuckets  #: the buckets of each row's keys
-    probed: RowBuckets  #: the buckets of each row's probes
+    filed: RowBucketIndex  #: the buckets of each row's keys
+    probed: RowBucketIndex  #: the buckets of each row's probes
     keys: Numbers  #: the key of each bucket, as an integer
 
 
@@ -256,7 +256,7 @@ def _distinct_per_row(one: ListColumn, two: ListColumn) -> Numbers:
     return values[first]
 
 
-def _bucket_numbers(lists: Sequence[ListColumn], keys: Numbers) -> RowBuckets:
+def _bucket_numbers(lists: Sequence[ListColumn], keys: Numbers) -> RowBucketIndex:
     """Replace the keys of each row by their places in ``keys``; leave out the others."""
     counts, found = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
     for each in lists:
@@ -266,4 +266,4 @@ def _bucket_numbers(lists: Sequence[ListColumn], keys: Numbers) -> RowBuckets:
         found.append(places[is_found].astype(np.int32))
         until = np.concatenate([[0], np.cumsum(is_found)])
         counts.append(np.diff(until[np.concatenate([[0], np.cumsum(each.counts)])]))
-    return RowBuckets(np.cumsum(np.concatenate(counts)), np.concatenate(found))
+    return RowBucketIndex(np.cumsum(np.concatenate(counts)), np.concatenate(found))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.columns import FingerprintTable, Flags, Numbers
     from dedupcrawl.batch.job import Corpus, Job
-    from dedupcrawl.batch.solver import Solution
+    from dedupcrawl.batch.solver import SolverResult
     from dedupcrawl.batch.workdir import Workdir
 
 
@@ -80,20 +80,20 @@ class PartCounts:
     unchecked: dict[str, int] = field(default_factory=dict)  #: by reason
 
 
-def unchecked_reasons(table: FingerprintTable, solution: Solution) -> dict[int, str]:
+def unchecked_reasons(table: FingerprintTable, solution: SolverResult) -> dict[int, str]:
     """Return the rows that stay unchecked, each with the reason."""
     unrelated = {row: why for row, why in table.unread() if solution.relation[row] == NONE}
     little_read = dict.fromkeys(np.flatnonzero(solution.relation == NOT_READ).tolist(), LITTLE_READ)
     return dict(table.reasons()) | unrelated | little_read
 
 
-class VerdictWriter:
+class BatchVerdictWriter:
     """Writes a solution as verdict files.
 
     ``name_all``: name clusters of one page too.
     """
 
-    def __init__(self, corpus: Corpus, solution: Solution, *, name_all: bool) -> None:
+    def __init__(self, corpus: Corpus, solution: SolverResult, *, name_all: bool) -> None:
         self._table = corpus.table
         self._solution = solution
         self._name_all = name_all
@@ -220,7 +220,7 @@ def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([arrow_strings([*valid])])
 
 
-def write_superseded(job: Job, work: Workdir, corpus: Corpus, solution: Solution) -> int:
+def write_superseded(job: Job, work: Workdir, corpus: Corpus, solution: SolverResult) -> int:
     """Write which pages replace older or prior ones; return how many replace any.
 
     ``superseded.jsonl`` has the form of the output of the reduce step of the patent's MapReduce mode: a new
@@ -258,7 +258,7 @@ def replaced_prior_pages(work: Workdir) -> set[tuple[str, str, int]]:
     return {(row["source"], row["part"], row["row"]) for row in rows}
 
 
-def _superseded_pairs(corpus: Corpus, solution: Solution) -> tuple[Numbers, Numbers]:
+def _superseded_pairs(corpus: Corpus, solution: SolverResult) -> tuple[Numbers, Numbers]:
     """Return new and old rows, sorted by new row."""
     is_old = ~solution.keep & np.isin(solution.relation, _REPLACING) & (solution.of != NONE)
     old = np.flatnonzero(is_old & (solution.of >= corpus.prior))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_error, print_json, print_line
+from dedupcrawl.cli.console import ConsoleProgress, facts_table, output_console, print_error, print_json, print_line
 from dedupcrawl.cli.options import (
     AsJson,
     Assignments,
@@ -22,7 +22,7 @@ from dedupcrawl.cli.options import (
 )
 from dedupcrawl.cli.report import batch_report, print_notices, require_pyarrow, write_report
 from dedupcrawl.config import Config
-from dedupcrawl.sites import SiteNotice
+from dedupcrawl.sites.site_counts import SiteNotice
 from dedupcrawl.tools.evaluation.runs import with_constants
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def batch(
     else:
         _print_summary(summary, out)
     if page is not None:
-        with ProgressBars() as bars:
+        with ConsoleProgress() as bars:
             found = batch_report(out, bars)
         write_report(found, page, quiet=as_json)
 
@@ -143,7 +143,7 @@ def _run(job: Job, master: str) -> dict[str, Any]:
 
     job = with_secret(job)
     try:
-        with ProgressBars() as bars, _engine(job, master) as engine:
+        with ConsoleProgress() as bars, _engine(job, master) as engine:
             return run(job, engine, bars)
     except KeyboardInterrupt:
         print_error("interrupted; the same command goes on where this one stopped")

@@ -53,7 +53,7 @@ COMMANDS = MappingProxyType(
 )
 
 
-class _Commands(TyperGroup):
+class _CommandGroup(TyperGroup):
     """The commands in the order of the help."""
 
     _is_listing = False
@@ -98,7 +98,7 @@ class _Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Commands,
+    cls=_CommandGroup,
     name="dedupcrawl",
     help="Keep one copy of every article that a crawl finds.",
     no_args_is_help=True,

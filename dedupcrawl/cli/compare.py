@@ -79,11 +79,11 @@ def _measure(detector: Detector, old: Features, new: Features) -> dict[str, obje
     earlier, later = detector.fingerprint(old), detector.fingerprint(new)
     if earlier is None or later is None:
         return None
-    opinion = detector.assess(later.sketch, earlier.sketch)
-    if opinion.silent:
+    assessment = detector.assess(later.sketch, earlier.sketch)
+    if assessment.silent:
         return None
-    similarity = {} if opinion.similarity is None else {"similarity": round(opinion.similarity, 4)}
-    return {**similarity, **opinion.figures}
+    similarity = {} if assessment.similarity is None else {"similarity": round(assessment.similarity, 4)}
+    return {**similarity, **assessment.figures}
 
 
 def _passages(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:

@@ -42,7 +42,7 @@ _PIPE_COLUMNS = 100  #: width of tables that are written to a file or a pipe
 _CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-class ProgressBars:
+class ConsoleProgress:
     """A progress bar for each step, on standard error; invisible where that is no terminal.
 
     Implements :class:`~dedupcrawl.utils.iteration.Progress`. ``unit`` is the plural noun of the items.
@@ -189,10 +189,10 @@ class _ControlCharacterFilter(RenderHook):
     """Removes control characters from the output: titles and URLs of pages may contain them."""
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        return [_Filtered(each) for each in renderables]
+        return [_FilteredText(each) for each in renderables]
 
 
-class _Filtered(NamedTuple):
+class _FilteredText(NamedTuple):
     renderable: RenderableType
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

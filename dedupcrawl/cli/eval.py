@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_json
+from dedupcrawl.cli.console import ConsoleProgress, facts_table, output_console, print_json
 from dedupcrawl.cli.eval_runs import run_contest, run_drop_suggestion, run_pair_suggestion, run_pairs, run_sweep
 from dedupcrawl.cli.options import READER, AsJson, Assignments, parse_assignments
 from dedupcrawl.config import Config
@@ -41,7 +41,7 @@ def pages(
     as_json: AsJson = False,
 ) -> None:
     """Score the main texts of a reader against reference texts, by 4-grams."""
-    with ProgressBars() as bars:
+    with ConsoleProgress() as bars:
         scored = evaluate_extraction(
             folder, ReadOptions(reader=reader), track=lambda rows: bars.track("reading", rows, len(rows))
         )

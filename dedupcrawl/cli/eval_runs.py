@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from dedupcrawl.cli.console import ProgressBars, output_console, print_json, print_line, table_console
+from dedupcrawl.cli.console import ConsoleProgress, output_console, print_json, print_line, table_console
 from dedupcrawl.config import settings_lines
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.tools.evaluation.dataset import (
@@ -21,14 +21,14 @@ from dedupcrawl.tools.evaluation.dataset import (
 )
 from dedupcrawl.tools.evaluation.duplicates import judge_pages
 from dedupcrawl.tools.evaluation.plot import draw_curve
-from dedupcrawl.tools.evaluation.runs import SweepCurve, SweepPoint
+from dedupcrawl.tools.evaluation.runs import SweepReport, SweepRow
 from dedupcrawl.tools.evaluation.suggest import (
     explain_drop_shortfall,
     explain_shortfall,
     suggest_for_drops,
     suggest_for_pairs,
 )
-from dedupcrawl.tools.label.labels import Answer
+from dedupcrawl.tools.label.labels import AnswerKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.tools.evaluation.dataset import JudgedPair, LabelledPair, PairScores
-    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport, Mistake
+    from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport, MisjudgedPage
     from dedupcrawl.tools.evaluation.metrics import Proportion, Scores
-    from dedupcrawl.tools.evaluation.runs import EvaluationRun, Measure, Sweep
+    from dedupcrawl.tools.evaluation.runs import EvaluationRun, Measure, SweepOptions
     from dedupcrawl.tools.label.labels import Label
 
     Entry = tuple[str, DuplicatesReport]  #: name of a row, and its scores
@@ -69,7 +69,7 @@ def run_contest(file: Path, field: Sequence[EvaluationRun], *, mistakes: bool, a
 
 
 def run_sweep(
-    file: Path, sweep: Sweep, measure: Measure, precision: float, plot: Path | None, *, as_json: bool
+    file: Path, sweep: SweepOptions, measure: Measure, precision: float, plot: Path | None, *, as_json: bool
 ) -> None:
     """Evaluate each value of a constant, print the scores and the best value, and plot the curve.
 
@@ -78,8 +78,8 @@ def run_sweep(
     runs = [(f"{sweep.name}={setting.value:g}", setting.config) for setting in sweep.steps]
     reports = _evaluate(file, runs)
     values = (setting.value for setting in sweep.steps)
-    points = (SweepPoint(value, report, measure) for value, report in zip(values, reports, strict=True))
-    curve = SweepCurve(sweep.name, tuple(points), measure, precision)
+    points = (SweepRow(value, report, measure) for value, report in zip(values, reports, strict=True))
+    curve = SweepReport(sweep.name, tuple(points), measure, precision)
     if plot is not None:
         draw_curve(plot, curve)
     if as_json:
@@ -96,7 +96,7 @@ def run_drop_suggestion(file: Path, config: Config, precision: float, *, as_json
 
     The best ones drop the most copies at ``precision``, by the lower limit of its interval.
     """
-    with ProgressBars(stacked=False) as bars:
+    with ConsoleProgress(stacked=False) as bars:
         cache = ParsedPageCache(bars.track("loading", read_labelled_pages(file)))
         readings = cache.read(config, lambda rows: bars.track("reading", rows, len(rows)))
 
@@ -134,7 +134,7 @@ def run_drop_suggestion(file: Path, config: Config, precision: float, *, as_json
 def _evaluate(file: Path, runs: Sequence[tuple[str, Config]]) -> list[DuplicatesReport]:
     """Read the labelled pages once, and judge them with each named configuration."""
     reports = []
-    with ProgressBars(stacked=False) as bars:
+    with ConsoleProgress(stacked=False) as bars:
         cache = ParsedPageCache(bars.track("loading", read_labelled_pages(file)))
         for number, (name, config) in enumerate(runs, 1):
             readings = cache.read(config, lambda rows: bars.track("reading", rows, len(rows)))
@@ -149,7 +149,7 @@ def _print_tables(console: Console, tables: Iterable[Table]) -> None:
         console.print()
 
 
-def _best_value(curve: SweepCurve) -> str:
+def _best_value(curve: SweepReport) -> str:
     precision, best = f"{curve.precision:g}", curve.best
     if best is not None:
         return (
@@ -172,7 +172,7 @@ def _best_value(curve: SweepCurve) -> str:
 def run_pairs(labels: Sequence[Label], field: Sequence[EvaluationRun], *, as_json: bool) -> None:
     """Judge the pairs with each contestant, and print its scores."""
     pairs, found = weighted_pairs(labels), []
-    with ProgressBars("pairs", stacked=False) as bars:
+    with ConsoleProgress("pairs", stacked=False) as bars:
         for number, each in enumerate(field, 1):
             bars.begin_run(each.label, number, len(field), len(pairs))
             judged = judge_pairs(pairs, each.config, lambda: bars.advance(1, 1))
@@ -187,7 +187,7 @@ def run_pairs(labels: Sequence[Label], field: Sequence[EvaluationRun], *, as_jso
 def run_pair_suggestion(labels: Sequence[Label], config: Config, precision: float, *, as_json: bool) -> None:
     """Search the constants on labelled pairs; print the scores in force, the best ones and the settings."""
     pairs = weighted_pairs(labels)
-    with ProgressBars("pairs", stacked=False) as bars:
+    with ConsoleProgress("pairs", stacked=False) as bars:
 
         def judge(changed: Config) -> list[JudgedPair]:
             bars.begin("judging", len(pairs))
@@ -223,7 +223,7 @@ def _counts(labels: Sequence[Label], pairs: Sequence[LabelledPair]) -> dict[str,
         "pairs": len(pairs),
         "same": same,
         "different": len(pairs) - same,
-        "skipped": sum(label.answer is Answer.SKIP for label in labels),
+        "skipped": sum(label.answer is AnswerKind.SKIP for label in labels),
         "stands_for": round(sum(pair.weight for pair in pairs)),
     }
 
@@ -368,7 +368,7 @@ def _mistakes_of(report: DuplicatesReport, edit: str) -> Text:
     return Text(" ".join(parts) or "·", style="red" if wrong else "yellow" if missed else "dim")
 
 
-def mistakes_table(name: str, mistakes: Iterable[Mistake]) -> Table:
+def mistakes_table(name: str, mistakes: Iterable[MisjudgedPage]) -> Table:
     """Return every wrongly dropped or missed page, with its verdict."""
     table = Table(title=Text(f"mistakes of {name}"), title_justify="left")
     for column in ("mistake", "id", "edit", "URL", "verdict"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dedupcrawl.cli.console import ProgressBars, output_console, print_json
+from dedupcrawl.cli.console import ConsoleProgress, output_console, print_json
 from dedupcrawl.cli.explain_view import print_explanation
 from dedupcrawl.cli.fetch import DEADLINE, Deadline, fetch_body
 from dedupcrawl.cli.options import (
@@ -23,7 +23,7 @@ from dedupcrawl.cli.options import (
     project_config,
 )
 from dedupcrawl.cli.store import STORE_HELP, only_namespace
-from dedupcrawl.config import Config, Recovered, recovered
+from dedupcrawl.config import Config, RecoveredConfig, recovered
 from dedupcrawl.decision import Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
@@ -34,7 +34,7 @@ from dedupcrawl.stores import open_existing
 from dedupcrawl.tools.evaluation.runs import with_constants
 from dedupcrawl.tools.explain.case import ComparedPage
 from dedupcrawl.tools.explain.configuration import ConstantSource, EffectiveConfig, settings_of_run
-from dedupcrawl.tools.explain.explainer import Explainer, ListedMember, PastVerdict, Subject
+from dedupcrawl.tools.explain.explainer import ClusterPage, ExplainedPage, ExplanationBuilder, PastVerdict
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def explain(
         subject = _subject(dedup, url, file, ledger, timeout)
         against = _other_page(dedup, other, subject, timeout) if other else None
         on_records = None if quick else _scan_progress(stack, dedup)
-        found = Explainer(premises, dedup.store, on_records).explain(subject, against)
+        found = ExplanationBuilder(premises, dedup.store, on_records).explain(subject, against)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -113,7 +113,7 @@ def _premises(
     """Return the configuration: of the user, else of the store whose scheme this is, else the base."""
     of_user = bool(detectors) or source is not ConstantSource.DEFAULT
     if of_user:
-        from_store = Recovered(replace(base, detectors=tuple(detectors)) if detectors else base)
+        from_store = RecoveredConfig(replace(base, detectors=tuple(detectors)) if detectors else base)
     else:
         from_store = recovered(scheme, base)
     chosen = parse_assignments(assignments)
@@ -126,30 +126,30 @@ def _premises(
     )
 
 
-def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | None, seconds: float) -> Subject:
+def _subject(dedup: Deduplicator, url: str, file: Path | None, ledger: Ledger | None, seconds: float) -> ExplainedPage:
     """Return the page to explain: from the file, else the store, else the ledger, else the network."""
     row = next(iter(ledger.find(url)), None) if ledger else None
     then = _then(ledger, row) if ledger and row else None
     if file is not None:
         _, body, kind = fetch_body(str(file))
         page = dedup.read(html=body, url=url, content_type=kind)
-        return Subject(url, f"read from {file}, and judged as a crawl would judge it now", page, then=then)
+        return ExplainedPage(url, f"read from {file}, and judged as a crawl would judge it now", page, then=then)
     held = dedup.store.lookup(without_fragment(url))
     if held is not None:
-        return Subject(url, "a record of the store", held=held, then=then)
+        return ExplainedPage(url, "a record of the store", held=held, then=then)
     recorded = _from_ledger(ledger, row) if ledger and row else None
     if recorded is None:
         return _fetch_subject(dedup, url, then, seconds)
     is_page = isinstance(recorded, Page)
     what = "judged by the text in the ledger" if is_page else "the run could not judge it"
-    return Subject(url, f"not in the store; {what}", recorded, then=then)
+    return ExplainedPage(url, f"not in the store; {what}", recorded, then=then)
 
 
 def _then(ledger: Ledger, row: LedgerRow) -> PastVerdict:
     verdict = row.entry.verdict
     pages = ledger.cluster(verdict.cluster) if verdict.cluster else ()
-    listed = tuple(ListedMember(each.entry.url, str(each.fate), each.entry.time) for each in pages)
-    return PastVerdict(verdict, str(row.fate), row.entry.time, listed)
+    listed = tuple(ClusterPage(each.entry.url, str(each.outcome), each.entry.time) for each in pages)
+    return PastVerdict(verdict, str(row.outcome), row.entry.time, listed)
 
 
 def _from_ledger(ledger: Ledger, row: LedgerRow) -> Page | Verdict | None:
@@ -161,7 +161,7 @@ def _from_ledger(ledger: Ledger, row: LedgerRow) -> Page | Verdict | None:
     return Page.from_text(text, row.entry.url, row.entry.title) if text else None
 
 
-def _fetch_subject(dedup: Deduplicator, url: str, then: PastVerdict | None, seconds: float) -> Subject:
+def _fetch_subject(dedup: Deduplicator, url: str, then: PastVerdict | None, seconds: float) -> ExplainedPage:
     try:
         final, body, kind = fetch_body(url, seconds=seconds)
     except DedupError as error:
@@ -169,10 +169,10 @@ def _fetch_subject(dedup: Deduplicator, url: str, then: PastVerdict | None, seco
     page = dedup.read(html=body, url=final, content_type=kind)
     moved = f" ({final})" if final != url else ""
     origin = f"not in the store; fetched{moved} and judged as a crawl would judge it now"
-    return Subject(url, origin, page, then=then)
+    return ExplainedPage(url, origin, page, then=then)
 
 
-def _other_page(dedup: Deduplicator, where: str, subject: Subject, seconds: float) -> ComparedPage:
+def _other_page(dedup: Deduplicator, where: str, subject: ExplainedPage, seconds: float) -> ComparedPage:
     """Return the page of ``--other``, from the store or else from its URL or file."""
     held = dedup.store.lookup(without_fragment(where))
     if held is not None and held == subject.held:
@@ -192,6 +192,6 @@ def _scan_progress(stack: ExitStack, dedup: Deduplicator) -> Callable[[int], Non
     total = dedup.info().pages
     if total < _MANY_RECORDS:
         return lambda _: None
-    bars = stack.enter_context(ProgressBars())
+    bars = stack.enter_context(ConsoleProgress())
     bars.begin("looking", total)
     return lambda more: bars.advance(more, pages=more)

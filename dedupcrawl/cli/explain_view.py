@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from dedupcrawl.decision import Verdict
-    from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
-    from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair, IdentityComparison, IdentityPart
-    from dedupcrawl.tools.explain.counterfactuals import Counterfactual, SettingChange
-    from dedupcrawl.tools.explain.explainer import Explanation
+    from dedupcrawl.detectors.base import Assessment, Evidence, Threshold
+    from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair, IdentityComparison, IdentityEntry
+    from dedupcrawl.tools.explain.counterfactuals import CounterfactualChange, SettingChange
+    from dedupcrawl.tools.explain.explainer import ExplanationReport
 
 
 _MAX_URL_CHARS = 2000
-_MAX_ELEMENT_CHARS = 80  #: of an element of an exhibit
+_MAX_ELEMENT_CHARS = 80  #: of an element of a piece of evidence
 _MAX_ELEMENTS = 8  #: listed of each kind of element
-_MAX_SLOTS = 512  #: drawn of an exhibit
+_MAX_SLOTS = 512  #: drawn of a piece of evidence
 _SLOTS_PER_LINE = 32
 _MAX_MEMBERS = 20  #: pages of a cluster that are listed
 _MARKS = {True: "*", False: "**"}  #: footnote marks by whether the remark is NEW_STORE
-_FATES = {True: "kept", False: "dropped"}
+_OUTCOMES = {True: "kept", False: "dropped"}
 
 
-def print_explanation(console: Console, found: Explanation, store: str) -> None:
+def print_explanation(console: Console, found: ExplanationReport, store: str) -> None:
     """Print an explanation; ``store`` is the name that is shown for the store."""
     console.print(Text(printable(found.url, _MAX_URL_CHARS), style="bold"))
     console.print(facts_table(_page_rows(found, store), framed=False))
@@ -50,8 +50,8 @@ def print_explanation(console: Console, found: Explanation, store: str) -> None:
         _print_heading(console, "The pair")
         console.print(facts_table(_pair_rows(found.pair, found.verdict), framed=False))
         _print_heading(console, "Results of the detectors")
-        for opinion in found.pair.opinions:
-            console.print(_opinion(opinion))
+        for assessment in found.pair.assessments:
+            console.print(_assessment(assessment))
         if found.pair.identities is not None:
             _print_heading(console, "Names and values")
             console.print(_identities(found.pair.identities))
@@ -72,13 +72,13 @@ def _print_heading(console: Console, title: str) -> None:
 # -- the page and the pair --------------------------------------------------------------------
 
 
-def _page_rows(found: Explanation, store: str) -> Iterator[tuple[str, Text | str]]:
+def _page_rows(found: ExplanationReport, store: str) -> Iterator[tuple[str, Text | str]]:
     verdict = found.verdict
     yield "store", printable(store, _MAX_URL_CHARS)
     yield "page", printable(found.origin, _MAX_URL_CHARS)
     if found.then is not None:
-        fate = f"; it is {found.then.fate}" if found.then.fate in ("open", "released") else ""
-        when = f" ({_moment(found.then.time)}{fate})"
+        outcome = f"; it is {found.then.outcome}" if found.then.outcome in ("open", "released") else ""
+        when = f" ({_moment(found.then.time)}{outcome})"
         yield "verdict then", Text.assemble(_verdict(found.then.verdict), when)
     yield "verdict", _verdict(verdict)
     if verdict.similarity is not None:
@@ -111,8 +111,8 @@ def _verdict(verdict: Verdict, *, with_url: bool = True) -> Text:
     if verdict.reason:
         return Text.assemble((f"unchecked({verdict.reason}), kept", "yellow"), of)
     related = f": {verdict.relation}" if verdict.relation else ""
-    fate = "replaces the older page" if verdict.supersedes else _FATES[verdict.keep]
-    return Text.assemble((f"{verdict.status}, {fate}{related}", "green" if verdict.keep else "red"), of)
+    outcome = "replaces the older page" if verdict.supersedes else _OUTCOMES[verdict.keep]
+    return Text.assemble((f"{verdict.status}, {outcome}{related}", "green" if verdict.keep else "red"), of)
 
 
 def _side(side: ComparedPage) -> Text:
@@ -142,7 +142,7 @@ def _identities(found: IdentityComparison) -> RenderableType:
     return Group(table, *lines)
 
 
-def _parts(parts: Sequence[IdentityPart]) -> Text:
+def _parts(parts: Sequence[IdentityEntry]) -> Text:
     """Return the parts of a page, its own ones first. Parts that are known by their hash only are counted."""
     known = sorted((each for each in parts if each.text != UNKNOWN), key=lambda each: not each.is_own)
     texts = [
@@ -160,47 +160,51 @@ def _parts(parts: Sequence[IdentityPart]) -> Text:
 # -- the detectors ----------------------------------------------------------------------------
 
 
-def _opinion(opinion: Opinion) -> RenderableType:
-    """Return the match, the bars, the figures, and what the two sketches share."""
-    title = Text.assemble((opinion.detector, "bold"), "  ", _match(opinion))
-    if opinion.silent:
+def _assessment(assessment: Assessment) -> RenderableType:
+    """Return the match, the thresholds, the figures, and what the two sketches share."""
+    title = Text.assemble((assessment.detector, "bold"), "  ", _match(assessment))
+    if assessment.silent:
         return title
     figures = Table.grid()  # a Text alone would not fold in a pipe
-    figures.add_row(Text(_figures(opinion.figures.items()), style="dim", overflow="fold"))
-    parts: list[RenderableType] = [_bars(opinion), figures]
-    rows = [row for exhibit in opinion.exhibits for row in _exhibit_rows(exhibit)]
+    figures.add_row(Text(_figures(assessment.figures.items()), style="dim", overflow="fold"))
+    parts: list[RenderableType] = [_thresholds(assessment), figures]
+    rows = [row for piece in assessment.evidence for row in _evidence_rows(piece)]
     if rows:
         parts.append(facts_table(rows, framed=False))
     return Group(title, Padding(Group(*parts), (0, 0, 0, 2)))
 
 
-def _match(opinion: Opinion) -> Text:
-    if opinion.silent:
-        return Text(opinion.silent, style="yellow")
-    measured = "" if opinion.similarity is None else f"  similarity {opinion.similarity:.4f}"
-    if opinion.match is None:
+def _match(assessment: Assessment) -> Text:
+    if assessment.silent:
+        return Text(assessment.silent, style="yellow")
+    measured = "" if assessment.similarity is None else f"  similarity {assessment.similarity:.4f}"
+    if assessment.match is None:
         return Text(f"no match{measured}", style="red")
-    return Text(f"{opinion.match.relation}{measured}", style="green")
+    return Text(f"{assessment.match.relation}{measured}", style="green")
 
 
-def _bars(opinion: Opinion) -> Table:
+def _thresholds(assessment: Assessment) -> Table:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for _ in range(3):
         table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    rows = [(bar, "") for bar in opinion.bars]
-    rows += [(bar, " (for excerpts, expansions)") for bar in opinion.part_bars if bar not in opinion.bars]
-    for bar, note in rows:
-        mark = Text("✓", style="green") if bar.is_met else Text("✗", style="red")
-        measure = (bar.measure if bar.constant else "") + note
-        table.add_row(mark, Text(bar.constant or bar.measure), Text(_condition(bar)), Text(measure))
+    rows = [(threshold, "") for threshold in assessment.thresholds]
+    rows += [
+        (threshold, " (for excerpts, expansions)")
+        for threshold in assessment.part_thresholds
+        if threshold not in assessment.thresholds
+    ]
+    for threshold, note in rows:
+        mark = Text("✓", style="green") if threshold.is_met else Text("✗", style="red")
+        measure = (threshold.measure if threshold.constant else "") + note
+        table.add_row(mark, Text(threshold.constant or threshold.measure), Text(_condition(threshold)), Text(measure))
     return table
 
 
-def _condition(bar: Bar) -> str:
-    signs = (">" if bar.is_strict else "≥", "<" if bar.is_strict else "≤")
-    found, value = _distinct(bar.found, bar.value)
-    return f"{found}, must be {signs[0] if bar.at_least else signs[1]} {value}"
+def _condition(threshold: Threshold) -> str:
+    signs = (">" if threshold.is_strict else "≥", "<" if threshold.is_strict else "≤")
+    found, value = _distinct(threshold.found, threshold.value)
+    return f"{found}, must be {signs[0] if threshold.at_least else signs[1]} {value}"
 
 
 def _distinct(found: float, value: float) -> tuple[str, str]:
@@ -224,15 +228,15 @@ def _figure(value: object) -> str:
     return printable(plain, _MAX_ELEMENT_CHARS * 4)
 
 
-def _exhibit_rows(exhibit: Exhibit) -> Iterator[tuple[str, Text | str]]:
-    if 0 < len(exhibit.agreeing) <= _MAX_SLOTS:
-        yield exhibit.unit, _slots(exhibit.agreeing)
-    kinds = (("in both", exhibit.shared), ("new only", exhibit.only_new), ("older only", exhibit.only_old))
+def _evidence_rows(piece: Evidence) -> Iterator[tuple[str, Text | str]]:
+    if 0 < len(piece.agreeing) <= _MAX_SLOTS:
+        yield piece.unit, _slots(piece.agreeing)
+    kinds = (("in both", piece.shared), ("new only", piece.only_new), ("older only", piece.only_old))
     for kind, elements in kinds:
         if elements:
             more = f" … and {len(elements) - _MAX_ELEMENTS} more" if len(elements) > _MAX_ELEMENTS else ""
             listed = ", ".join(printable(each, _MAX_ELEMENT_CHARS) for each in elements[:_MAX_ELEMENTS])
-            yield f"{exhibit.unit}, {kind}", listed + more
+            yield f"{piece.unit}, {kind}", listed + more
 
 
 def _slots(agreeing: str) -> Text:
@@ -247,14 +251,14 @@ def _slots(agreeing: str) -> Text:
 # -- what would change the verdict ------------------------------------------------------------
 
 
-def _which_verdict(found: Explanation) -> str:
+def _which_verdict(found: ExplanationReport) -> str:
     """Return a suffix if the settings change another verdict than that of the page in question."""
     pair = found.pair
     is_swapped = pair is not None and pair.new.url != found.url
     return " on the later page" * is_swapped + ", if they were compared" * (pair is not None and not pair.met)
 
 
-def _counterfactuals(found: Explanation) -> RenderableType:
+def _counterfactuals(found: ExplanationReport) -> RenderableType:
     single: RenderableType
     if found.counterfactuals:
         single = _counterfactuals_table(found.counterfactuals)
@@ -269,7 +273,7 @@ def _counterfactuals(found: Explanation) -> RenderableType:
     return Group(*parts)
 
 
-def _notes(found: Explanation) -> Iterator[str]:
+def _notes(found: ExplanationReport) -> Iterator[str]:
     levers = (*found.counterfactuals, *found.together)
     names = {change.name for lever in levers for change in lever.changes}
     for remark in dict.fromkeys(lever.remark for lever in levers if lever.remark):
@@ -278,12 +282,12 @@ def _notes(found: Explanation) -> Iterator[str]:
         yield "DETECTOR.CONSTANT is set in DEDUP_DETECTORS: {'DETECTOR': {'CONSTANT': ...}}."
     if "min_chars" in names:
         yield "Pages in the store were filed under the present DEDUP_MIN_CHARS."
-    matching = [each for each in found.pair.opinions if each.match] if found.pair else []
+    matching = [each for each in found.pair.assessments if each.match] if found.pair else []
     if len(matching) > 1 and names <= {"drop", "keep", "min_chars"}:
         yield f"{len(matching)} detectors match the pair: no constant of one of them decides alone."
 
 
-def _counterfactuals_table(levers: Sequence[Counterfactual]) -> Table:
+def _counterfactuals_table(levers: Sequence[CounterfactualChange]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("setting", "now", "then", "verdict"):
         table.add_column(name, overflow="fold")
@@ -314,9 +318,9 @@ def _value(value: object) -> str:
 # -- the cluster and the constants ------------------------------------------------------------
 
 
-def _cluster(found: Explanation) -> RenderableType:
+def _cluster(found: ExplanationReport) -> RenderableType:
     filed = [(each.record.url, each.record.seen, state_name(each.state)) for each in found.scan.members]
-    in_run = [(each.url, each.time, each.fate) for each in found.then.cluster] if found.then else []
+    in_run = [(each.url, each.time, each.outcome) for each in found.then.cluster] if found.then else []
     scanned = found.scan.scanned
     looked = "the records under shared keys" if scanned is None else f"all records of the store ({scanned:,})"
     return Group(
@@ -327,17 +331,18 @@ def _cluster(found: Explanation) -> RenderableType:
 
 
 def _members(where: str, pages: Sequence[tuple[str, float, str]]) -> Iterator[RenderableType]:
-    """Yield a heading and a list of pages: URL, time and fate."""
+    """Yield a heading and a list of pages: URL, time and outcome."""
     if pages:
         more = f"; the first {_MAX_MEMBERS} are shown" if len(pages) > _MAX_MEMBERS else ""
         yield Text(f"{len(pages):,} {where}{more}")
         rows = (
-            (f"{_moment(time)}  {fate}", printable(url, _MAX_URL_CHARS)) for url, time, fate in pages[:_MAX_MEMBERS]
+            (f"{_moment(time)}  {outcome}", printable(url, _MAX_URL_CHARS))
+            for url, time, outcome in pages[:_MAX_MEMBERS]
         )
         yield facts_table(rows, framed=False)
 
 
-def _constants(found: Explanation) -> RenderableType:
+def _constants(found: ExplanationReport) -> RenderableType:
     sources: dict[str, list[str]] = {}
     for constant in sorted(found.constants, key=lambda each: each.source is ConstantSource.DEFAULT):
         sources.setdefault(str(constant.source), []).append(f"{constant.name} = {_value(constant.value)}")

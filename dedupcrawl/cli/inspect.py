@@ -39,14 +39,14 @@ from dedupcrawl.stores.workers import printable
 from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
-from dedupcrawl.tools.report.html_bundle import PageLanguage
+from dedupcrawl.tools.report.html_bundle import LanguageCode
 from dedupcrawl.utils.formatting import size
 from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
     from dedupcrawl.stores.base import StoreInfo
     from dedupcrawl.tools.inspect.comparison import ComparisonResult
-    from dedupcrawl.tools.inspect.inspection import Inspection
+    from dedupcrawl.tools.inspect.inspection import InspectedPage
     from dedupcrawl.utils.redaction import SecretSeed
 
 
@@ -106,7 +106,7 @@ def inspect(
     url: Annotated[str | None, typer.Option(metavar="URL", help="URL of a page in a file.")] = None,
     timeout: Deadline = DEADLINE,
     open_: OpenInBrowser = False,
-    lang: Language = PageLanguage.AUTO,
+    lang: Language = LanguageCode.AUTO,
 ) -> None:
     """Write an HTML page that shows each block of a page, and why it was kept or removed."""
     if namespace is not None and against is None:
@@ -179,7 +179,7 @@ def _config(
     return config, notes
 
 
-def _inspect_page(where: str, config: Config, seconds: float, url: str | None = None) -> Inspection:
+def _inspect_page(where: str, config: Config, seconds: float, url: str | None = None) -> InspectedPage:
     found, body, content_type = fetch_body(where, seconds=seconds)
     if found.startswith("file:"):
         found = Path(where).name  # the result may be passed on and must not show local paths
@@ -197,7 +197,7 @@ def _write(file: Path, html: str) -> None:
         raise DedupError(f"{file}: cannot be written: {error.strerror or error}") from error
 
 
-def _print_result(file: Path, inspected: Inspection, *matches: ComparisonResult | None) -> None:
+def _print_result(file: Path, inspected: InspectedPage, *matches: ComparisonResult | None) -> None:
     kept = sum(block.kept for block in inspected.blocks)
     name = printable(inspected.page.title or inspected.page.url, _MAX_TITLE_CHARS)
     print_line(f"{name}: {inspected.page.kind}, {kept} of {len(inspected.blocks)} blocks kept")

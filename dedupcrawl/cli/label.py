@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from dedupcrawl.cli.console import ProgressBars, open_in_browser, output_console, print_line
+from dedupcrawl.cli.console import ConsoleProgress, open_in_browser, output_console, print_line
 from dedupcrawl.cli.options import Language, OpenInBrowser
 from dedupcrawl.cli.report import check_batch_folder, check_ledger, require_pyarrow
 from dedupcrawl.errors import SettingError
 from dedupcrawl.tools.label.labels import LabelFile, LabelSession
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
-from dedupcrawl.tools.report.html_bundle import PageLanguage
+from dedupcrawl.tools.report.html_bundle import LanguageCode
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def label(
     ] = None,
     port: Annotated[int, typer.Option(help="Port of the local page; 0: any free port.")] = 0,
     open_: OpenInBrowser = False,
-    lang: Language = PageLanguage.AUTO,
+    lang: Language = LanguageCode.AUTO,
 ) -> None:
     """Label pairs near the threshold as same or different, on a local page; write JSON Lines."""
     if around is not None and not 0 < around < 1:
@@ -78,11 +78,11 @@ def _load_around(runs: Sequence[str], around: float | None) -> LoadedPairs:
     if paths[0].is_dir():
         check_batch_folder(paths[0])
         require_pyarrow()
-        with ProgressBars() as bars:
+        with ConsoleProgress() as bars:
             return load_batch(paths[0], around, bars)
     for path in paths:
         check_ledger(path, _ACCEPTED)
-    with ProgressBars() as bars:
+    with ConsoleProgress() as bars:
         return load_ledgers(paths, around, bars)
 
 

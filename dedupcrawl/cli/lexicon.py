@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_json, print_line
+from dedupcrawl.cli.console import ConsoleProgress, facts_table, output_console, print_json, print_line
 from dedupcrawl.cli.options import AsJson
 from dedupcrawl.detectors.keywords import Keywords
 from dedupcrawl.detectors.registry import DETECTORS
@@ -22,7 +22,7 @@ from dedupcrawl.page import Page, PageError, ReadOptions, read_page
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.lexicon import (
-    DocumentFrequencies,
+    DocumentCounts,
     LexiconFileError,
     LexiconHeader,
     built_in,
@@ -80,8 +80,8 @@ def build(
         raise DedupError(f"{output}: cannot be written: its folder does not exist")
     source = DocumentCorpus([where for where in corpus if "://" not in where], field or ())
     stores = [where for where in corpus if "://" in where]
-    frequencies = DocumentFrequencies()
-    with ProgressBars("documents") as bars:
+    frequencies = DocumentCounts()
+    with ConsoleProgress("documents") as bars:
         for words in bars.track("counting", _documents(source, stores, segmenter, fold_chinese)):
             frequencies.add(words)
     counts = frequencies.frequencies(min_documents)

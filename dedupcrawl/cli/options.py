@@ -10,12 +10,12 @@ import typer
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import READER_ACCEPTED
-from dedupcrawl.tools.report.html_bundle import PageLanguage
+from dedupcrawl.tools.report.html_bundle import LanguageCode
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 Language = Annotated[
-    PageLanguage,
+    LanguageCode,
     typer.Option("--lang", help="Language of the page; auto: Chinese if the browser asks for it, else English."),
 ]
 PageSource = Annotated[str, typer.Argument(metavar="URL|FILE", help="An http(s) URL, or a file (.gz is decompressed).")]

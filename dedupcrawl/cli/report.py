@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dedupcrawl.cli.console import ProgressBars, open_in_browser, print_json, print_line
+from dedupcrawl.cli.console import ConsoleProgress, open_in_browser, print_json, print_line
 from dedupcrawl.cli.options import Language, OneNamespace, OpenInBrowser
-from dedupcrawl.cli.store import DamageCounter
+from dedupcrawl.cli.store import DamageReport
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.tools.report.html_bundle import PageLanguage
+from dedupcrawl.tools.report.html_bundle import LanguageCode
 from dedupcrawl.utils.formatting import counted, size
 from dedupcrawl.utils.optional import require_extra
 from dedupcrawl.utils.redaction import hide_password
@@ -20,7 +20,7 @@ from dedupcrawl.utils.redaction import hide_password
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.sites import SiteNotice
+    from dedupcrawl.sites.site_counts import SiteNotice
     from dedupcrawl.tools.report.report_model import Report
 
 ACCEPTED_RUNS = "ledgers of crawls, or one folder of a batch (its --out), or one URL of a store"
@@ -41,7 +41,7 @@ def report(
     ),
     namespace: OneNamespace = None,
     open_: OpenInBrowser = False,
-    lang: Language = PageLanguage.AUTO,
+    lang: Language = LanguageCode.AUTO,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write the data of the report as JSON instead of a page.")
     ] = False,
@@ -54,8 +54,8 @@ def report(
 
     if not as_json:
         require_report_or_nothing(output)
-    damage = DamageCounter(strict=False)
-    with ProgressBars() as bars:
+    damage = DamageReport(strict=False)
+    with ConsoleProgress() as bars:
         found = _read(runs, namespace, bars, damage)
     if as_json:
         print_json(asdict(found))
@@ -66,7 +66,7 @@ def report(
     damage.finish()
 
 
-def write_report(found: Report, path: Path, *, quiet: bool = False, language: PageLanguage = PageLanguage.AUTO) -> None:
+def write_report(found: Report, path: Path, *, quiet: bool = False, language: LanguageCode = LanguageCode.AUTO) -> None:
     """Write the page; unless ``quiet``, print its path and size."""
     from dedupcrawl.tools.report.html_report import save_report  # noqa: PLC0415
 
@@ -85,7 +85,7 @@ def print_notices(notices: Sequence[SiteNotice]) -> None:
         print_line(f"… and {counted(len(notices) - _MAX_NOTICES, 'site')} more", "yellow")
 
 
-def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars, damage: DamageCounter) -> Report:
+def _read(runs: Sequence[str], namespace: str | None, bars: ConsoleProgress, damage: DamageReport) -> Report:
     is_store = "://" in runs[0]
     ledgers = [Path(run) for run in runs if "://" not in run and not Path(run).is_dir()]
     if len(runs) > 1 and len(ledgers) < len(runs):
@@ -106,7 +106,7 @@ def _read(runs: Sequence[str], namespace: str | None, bars: ProgressBars, damage
     return report_from_ledgers(ledgers, progress=bars)
 
 
-def batch_report(folder: Path, bars: ProgressBars) -> Report:
+def batch_report(folder: Path, bars: ConsoleProgress) -> Report:
     """Return the report of the batch whose output folder is ``folder``."""
     check_batch_folder(folder)
     require_pyarrow()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_error, print_json, print_line
+from dedupcrawl.cli.console import ConsoleProgress, facts_table, output_console, print_error, print_json, print_line
 from dedupcrawl.cli.options import AsJson, OneNamespace
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.fingerprinting import without_fragment
@@ -41,7 +41,7 @@ _AGE_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}  #: second
 
 
 @dataclass
-class DamageCounter:
+class DamageReport:
     """Prints and counts the damaged records that a command skips; ``strict`` raises the first."""
 
     strict: bool
@@ -83,7 +83,7 @@ def forget(
 
     Damaged records are skipped: each is named on standard error, and the exit code is 3.
     """
-    damage = DamageCounter(strict)
+    damage = DamageReport(strict)
     stores = _opened(where, namespace)
     removed = sum(opened.forget(without_fragment(url), damage) for opened in stores for url in urls)
     print_line(f"{removed} records forgotten")
@@ -103,7 +103,7 @@ def prune(
 
     Damaged records are skipped: each is named on standard error, and the exit code is 3.
     """
-    before, damage = time.time() - _seconds(older_than), DamageCounter(strict)
+    before, damage = time.time() - _seconds(older_than), DamageReport(strict)
     print_line(f"{sum(opened.prune(before, damage) for opened in _opened(where, namespace))} records removed")
     damage.finish()
 
@@ -120,10 +120,10 @@ def export_(
     Damaged records are skipped: each is named on standard error, and the exit code is 3. With `--strict` no file is
     written then.
     """
-    damage = DamageCounter(strict)
+    damage = DamageReport(strict)
     with open_existing(where, namespace if namespace is not None else only_namespace(where)) as opened:
         about = opened.info()
-        with ProgressBars("records") as bars:
+        with ConsoleProgress("records") as bars:
             bars.begin("exporting", about.pages)
             count = export_records(opened, file, lambda: bars.advance(1, 1), damage)
     print_line(f"{count} records of {about.namespace} exported to {file}")
@@ -139,7 +139,7 @@ def import_(
     """Add exported records to a store of any kind; records that it has already stay unchanged."""
     if where == MEMORY:
         raise SettingError("store", where, "a store that outlives this command")
-    with ProgressBars("records") as bars:
+    with ConsoleProgress("records") as bars:
         bars.begin("checking", None)
         header = read_header(file, lambda: bars.advance(1, 1))
         name = header.namespace if namespace is None else namespace

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from dedupcrawl.stores.base import Store, StoreInfo
-    from dedupcrawl.stores.workers import Worker, WorkersInfo, WorkerStats
+    from dedupcrawl.stores.workers import WorkerRecord, WorkersInfo, WorkerStats
 
 LIST_INTERVAL = 10.0  #: seconds between two listings of the namespaces
 COUNT_INTERVAL_FACTOR = 10  #: after a count that took t seconds, the next one waits at least 10 t
@@ -47,7 +47,7 @@ GROWTH_WINDOW = 10.0  #: seconds over which the growth is measured
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerTotals:
+class WorkerCounts:
     """Sums over the workers, including those that ended recently."""
 
     states: dict[str, int]
@@ -60,7 +60,7 @@ class WorkerTotals:
     checked_per_second: float  #: of running workers
 
     @classmethod
-    def of(cls, workers: WorkersInfo) -> WorkerTotals:
+    def of(cls, workers: WorkersInfo) -> WorkerCounts:
         """Add up the figures of the workers that could be read."""
         figures = [each.stats for each in workers.workers if each.stats]
         rates = (each.stats.rate for each in workers.workers if each.stats and each.state == "here")
@@ -77,7 +77,7 @@ class WorkerTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceSnapshot:
+class NamespaceState:
     """The state of one namespace."""
 
     namespace: str
@@ -96,18 +96,18 @@ class NamespaceSnapshot:
         if self.workers is not None:
             plain["memory"] = asdict(self.workers.memory) if self.workers.memory else None
             plain["problem"] = self.workers.problem or None
-            plain["totals"] = asdict(WorkerTotals.of(self.workers))
+            plain["totals"] = asdict(WorkerCounts.of(self.workers))
             plain["workers"] = [_worker_dict(each) for each in self.workers.workers]
         return plain
 
 
 @dataclass(frozen=True, slots=True)
-class StoreSnapshot:
+class StoreState:
     """The state of a store at one time."""
 
     store: str
     time: datetime
-    namespaces: tuple[NamespaceSnapshot, ...]
+    namespaces: tuple[NamespaceState, ...]
     error: str = ""  #: why the store is unreachable; ``namespaces`` are of an earlier time then
     outage: float = 0.0  #: seconds since it became unreachable
 
@@ -137,10 +137,10 @@ class StoreMonitor:
         self._names: list[str] = []
         self._listed_at = -inf
         self._monitors: dict[str, _NamespaceMonitor] = {}
-        self._last: StoreSnapshot | None = None
+        self._last: StoreState | None = None
         self._outage_began = 0.0
 
-    def snapshot(self) -> StoreSnapshot:
+    def snapshot(self) -> StoreState:
         """Read the store; after the first call, errors become part of the snapshot.
 
         Raises:
@@ -160,17 +160,17 @@ class StoreMonitor:
             each.close()
         self._monitors.clear()
 
-    def _make(self, namespaces: tuple[NamespaceSnapshot, ...], error: str = "", outage: float = 0.0) -> StoreSnapshot:
+    def _make(self, namespaces: tuple[NamespaceState, ...], error: str = "", outage: float = 0.0) -> StoreState:
         store = printable(hide_password(self._url))
-        return StoreSnapshot(store, datetime.now(UTC), namespaces, error, outage)
+        return StoreState(store, datetime.now(UTC), namespaces, error, outage)
 
-    def _unreachable(self, last: StoreSnapshot, error: StoreError) -> StoreSnapshot:
+    def _unreachable(self, last: StoreState, error: StoreError) -> StoreState:
         self.close()
         if not last.error:
             self._outage_began = self._clock()
         return self._make(last.namespaces, _message(error), self._clock() - self._outage_began)
 
-    def _read_namespaces(self) -> Iterable[NamespaceSnapshot]:
+    def _read_namespaces(self) -> Iterable[NamespaceState]:
         for name in self._list():
             try:
                 if name not in self._monitors:
@@ -182,7 +182,7 @@ class StoreMonitor:
                 if self._last is None:
                     raise
                 self._remove(name)
-                yield NamespaceSnapshot(printable(name), None, None, None, error=_message(error))
+                yield NamespaceState(printable(name), None, None, None, error=_message(error))
 
     def _list(self) -> list[str]:
         if self._namespace is not None:
@@ -209,12 +209,12 @@ class _NamespaceMonitor:
         self._info: StoreInfo | None = None
         self._counts: deque[tuple[float, int]] = deque()  # times and numbers of pages
 
-    def snapshot(self, clock: Callable[[], float]) -> NamespaceSnapshot:
+    def snapshot(self, clock: Callable[[], float]) -> NamespaceState:
         info = self._count(clock)
         (began, first), (last_time, last) = self._counts[0], self._counts[-1]
         growth = (last - first) / (last_time - began) if last_time > began else None
         workers = self._store.workers()
-        return NamespaceSnapshot(printable(info.namespace), info, workers, growth, clock() - last_time)
+        return NamespaceState(printable(info.namespace), info, workers, growth, clock() - last_time)
 
     def _count(self, clock: Callable[[], float]) -> StoreInfo:
         began = clock()
@@ -241,7 +241,7 @@ def _add_counts(counts: Iterable[Any]) -> dict[str, int]:
     return dict(total)
 
 
-def _worker_dict(worker: Worker) -> dict[str, Any]:
+def _worker_dict(worker: WorkerRecord) -> dict[str, Any]:
     plain = {"token": worker.token, "state": worker.state, "age": round(worker.age, 2)}
     figures = worker.stats
     if figures is None:
@@ -330,12 +330,12 @@ def _show_live(monitor: StoreMonitor, every: float) -> None:
         _print(snapshot)
 
 
-def _print(snapshot: StoreSnapshot) -> None:
+def _print(snapshot: StoreState) -> None:
     console = output_console()
     console.print(dashboard(snapshot, console.width))
 
 
-def dashboard(snapshot: StoreSnapshot, width: int, height: int | None = None, every: float | None = None) -> Group:
+def dashboard(snapshot: StoreState, width: int, height: int | None = None, every: float | None = None) -> Group:
     """Lay out a snapshot for a terminal of ``width`` columns and ``height`` rows (None: any number).
 
     ``every`` is the number of seconds between two snapshots; None if there is only one.
@@ -352,14 +352,14 @@ def dashboard(snapshot: StoreSnapshot, width: int, height: int | None = None, ev
     return Group(*parts)
 
 
-def _header(snapshot: StoreSnapshot, width: int, every: float | None) -> Text:
+def _header(snapshot: StoreState, width: int, every: float | None) -> Text:
     clock = f"{snapshot.time:%H:%M:%S} UTC" + ("" if every is None else f", every {every:g} s")
     store = Text(snapshot.store, "bold", overflow="ellipsis", no_wrap=True)
     store.truncate(max(10, width - len(clock) - 2), overflow="ellipsis", pad=True)
     return Text.assemble(store, "  ", (clock, "dim"), no_wrap=True)
 
 
-def _namespace(snapshot: NamespaceSnapshot, width: int, rows: int | None, *, is_old: bool) -> list[RenderableType]:
+def _namespace(snapshot: NamespaceState, width: int, rows: int | None, *, is_old: bool) -> list[RenderableType]:
     title = Text.assemble((snapshot.namespace, "bold cyan"), (", as it was last seen" if is_old else "", "dim"))
     if snapshot.info is None:
         return [title, Text(snapshot.error, "bold red")]
@@ -373,19 +373,19 @@ def _namespace(snapshot: NamespaceSnapshot, width: int, rows: int | None, *, is_
     return parts
 
 
-def _namespace_rows(snapshot: NamespaceSnapshot, info: StoreInfo, *, is_old: bool) -> Iterator[tuple[str, str]]:
+def _namespace_rows(snapshot: NamespaceState, info: StoreInfo, *, is_old: bool) -> Iterator[tuple[str, str]]:
     growth = "" if is_old or snapshot.growth is None else f", {snapshot.growth:+.1f} a second"
     counted = f", counted {duration(snapshot.age)} ago" if snapshot.age >= OLD_COUNT else ""
     yield "pages", f"{info.pages:,}{growth}{counted}"
     yield "claims", claims_text(info)
     if snapshot.workers is not None:
-        yield from _totals_rows(WorkerTotals.of(snapshot.workers), is_old=is_old)
+        yield from _totals_rows(WorkerCounts.of(snapshot.workers), is_old=is_old)
     yield "memory", _memory(info, snapshot.workers)
     if info.hot is not None:
         yield "hot buckets", _hot_buckets(info)
 
 
-def _totals_rows(totals: WorkerTotals, *, is_old: bool) -> Iterator[tuple[str, str]]:
+def _totals_rows(totals: WorkerCounts, *, is_old: bool) -> Iterator[tuple[str, str]]:
     states = ", ".join(f"{count} {state}" for state, count in sorted(totals.states.items(), reverse=True))
     yield "workers", states or "none was active in the last hour"
     if not states:
@@ -424,7 +424,7 @@ def _hot_buckets(info: StoreInfo) -> str:
     return f"{info.hot:,}; fullest {fullest.key}: {beyond}"
 
 
-def _workers_table(workers: Sequence[Worker], width: int, rows: int | None) -> Table:
+def _workers_table(workers: Sequence[WorkerRecord], width: int, rows: int | None) -> Table:
     ordered = sorted(workers, key=lambda each: list(_STYLES).index(each.state))
     shown = ordered if rows is None or len(ordered) <= rows else ordered[: max(1, rows - 1)]
     table = Table(box=None, padding=(0, 1, 0, 0), width=width, pad_edge=False, header_style="dim")
@@ -440,7 +440,7 @@ def _workers_table(workers: Sequence[Worker], width: int, rows: int | None) -> T
     return table
 
 
-def _cells(worker: Worker, names: Sequence[str]) -> list[Text]:
+def _cells(worker: WorkerRecord, names: Sequence[str]) -> list[Text]:
     figures = worker.stats
     if figures is None:
         return [Text(worker.token), Text("not readable", "yellow")]
@@ -448,7 +448,7 @@ def _cells(worker: Worker, names: Sequence[str]) -> list[Text]:
     return [_process(figures), Text(figures.spider), *(Text(values[name]) for name in names)]
 
 
-def _values(worker: Worker, figures: WorkerStats) -> dict[str, str]:
+def _values(worker: WorkerRecord, figures: WorkerStats) -> dict[str, str]:
     is_running = worker.state == "here"
     has_calls = is_running and figures.calls
     speed = "-" if figures.rate is None else f"{figures.rate:.1f}"

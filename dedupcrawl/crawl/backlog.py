@@ -66,7 +66,7 @@ def spool_name(store: str, namespace: str, scheme: str) -> str:
     return blake2b(json.dumps(place).encode(), digest_size=8).hexdigest()
 
 
-class Spool:
+class SpoolFolder:
     """The file of this process, and the files that others have left.
 
     Args:
@@ -311,11 +311,11 @@ class Backlog:
         self._claims: dict[int, tuple[Claim, PageState]] = {}
         self._spool = None
         if options.spool is not None:
-            self._spool = Spool(options.spool / spool_name(options.store, options.namespace, scheme))
+            self._spool = SpoolFolder(options.spool / spool_name(options.store, options.namespace, scheme))
             if options.reset:
                 self._discard_left_behind(self._spool)
 
-    def _discard_left_behind(self, spool: Spool) -> None:
+    def _discard_left_behind(self, spool: SpoolFolder) -> None:
         """Remove the pages that earlier crawls left: filed in the emptied namespace, they would count as known."""
         for file in spool.files():
             try:

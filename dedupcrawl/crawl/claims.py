@@ -10,10 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from dedupcrawl.crawl.claim_registry import COLLECT, ClaimBatch, ClaimRegistry, split
-from dedupcrawl.crawl.concurrency import BackgroundTasks, ThreadPool, TurnQueue, sleep
+from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, ThreadPool, TurnQueue, sleep
 from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageRecorder, PageState, advance_all
 from dedupcrawl.crawl.lease_renewer import LeaseRenewer
-from dedupcrawl.crawl.stats import Heartbeat
+from dedupcrawl.crawl.stats import HeartbeatBuilder
 from dedupcrawl.decision import Pending, Verdict, unchecked
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import ClaimState
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from dedupcrawl.crawl.items import ResponseState
-    from dedupcrawl.crawl.lease_renewer import Renewal
+    from dedupcrawl.crawl.lease_renewer import RenewalResult
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
@@ -65,8 +65,8 @@ class ClaimManager:
         self._stats = stats
         self._recorder = recorder or PageRecorder()
         self._registry = ClaimRegistry(crawler, client, waits=options.on_store_error == "wait")
-        self._heartbeat = Heartbeat(crawler, stats, client.times)
-        self._background = BackgroundTasks()
+        self._heartbeat = HeartbeatBuilder(crawler, stats, client.times)
+        self._background = BackgroundTaskGroup()
         self.large_pages = ThreadPool(1)  #: reads and fingerprints large pages
         self._unfiled: set[ItemClaim] = set()  # kept unchecked; filed once their items are durable
         self._changed = TurnQueue(self._store_states)  # claims whose state a local store does not know yet
@@ -102,7 +102,7 @@ class ClaimManager:
         """Renew the leases of all claims, unless the store is away. Called in the thread of the renewer."""
         self._client.renew()
 
-    def renewed(self, renewal: Renewal) -> None:
+    def renewed(self, renewal: RenewalResult) -> None:
         """Find out about the store after a failure; else deliver the backlog, if there is any."""
         self._background.start(self._client.renewed(renewal))
 

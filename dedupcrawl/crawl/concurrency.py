@@ -114,7 +114,7 @@ class OneShotEvent:
                 waiter.set_result(None)
 
 
-class LazyAwaitable(Awaitable[T]):
+class LazyTask(Awaitable[T]):
     """Calls a coroutine function when it is awaited, and not before."""
 
     def __init__(self, function: Callable[[], Coroutine[Any, Any, T]]) -> None:
@@ -126,7 +126,7 @@ class LazyAwaitable(Awaitable[T]):
 
 def when_awaited(function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
     """Return the awaitable of a coroutine function. If nobody awaits it, asyncio's users get no RuntimeWarning."""
-    return LazyAwaitable(function) if is_asyncio_available() else function()  # Twisted accepts coroutines only
+    return LazyTask(function) if is_asyncio_available() else function()  # Twisted accepts coroutines only
 
 
 async def sleep(seconds: float) -> None:
@@ -150,7 +150,7 @@ async def gather(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [each for each in ended if not isinstance(each, BaseException)]
 
 
-class BackgroundTasks:
+class BackgroundTaskGroup:
     """Runs coroutines that are not awaited."""
 
     def __init__(self) -> None:
@@ -177,7 +177,7 @@ class TurnQueue(Generic[T]):
         self._handle = handle
         self._entries: dict[T, None] = {}
         self._handling: set[OneShotEvent] = set()
-        self._background = BackgroundTasks()
+        self._background = BackgroundTaskGroup()
 
     def add(self, entries: Iterable[T], delay: float = 0) -> None:
         """Add entries, which are handled together with those of the next ``delay`` seconds."""

@@ -86,7 +86,7 @@ class CrawlContext:
         """Open the store if it is remote, and the ledger; raises ``DedupError`` as :meth:`create` does."""
         try:
             await self.claims.open()
-            self.recorder.open(self.options, self.client.dedup.opinions, self.stats.counts)
+            self.recorder.open(self.options, self.client.dedup.assessments, self.stats.counts)
         except DedupError as error:
             log_fatal(error, self.task)
             # Scrapy now closes a spider that was not opened, and CoreStats fails without this call.

@@ -13,7 +13,7 @@ from weakref import ref
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.decision import Status
-from dedupcrawl.ledger.ledger_schema import Fate
+from dedupcrawl.ledger.ledger_schema import Outcome
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.page_view import PageView
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.decision import Claim, Verdict
-    from dedupcrawl.ledger.ledger_schema import Compare, EntryHandle
+    from dedupcrawl.ledger.ledger_schema import Compare, EntryState
     from dedupcrawl.page import Page
     from dedupcrawl.stores.base import Candidate, Record
 
@@ -38,30 +38,30 @@ class PageState(Enum):
     """The state of a judged page, with its state in the store and in the ledger."""
 
     stored: ClaimState | None  #: state of its claim in the store; None: the store has no claim
-    fate: Fate  #: state in the ledger
+    outcome: Outcome  #: state in the ledger
 
     #: Judged; its items are in the pipelines.
-    OPEN = "open", ClaimState.OPEN, Fate.OPEN
+    OPEN = "open", ClaimState.OPEN, Outcome.OPEN
     #: A duplicate: its items are dropped.
-    DROPPED = "dropped", None, Fate.DROPPED
+    DROPPED = "dropped", None, Outcome.DROPPED
     #: Not filed, and the pipelines refused all its items so far; a later item may still pass.
-    REFUSED = "refused", None, Fate.RELEASED
+    REFUSED = "refused", None, Outcome.RELEASED
     #: At least one of its items passed all pipelines.
-    SCRAPED = "scraped", ClaimState.SCRAPED, Fate.KEPT
+    SCRAPED = "scraped", ClaimState.SCRAPED, Outcome.KEPT
     #: Scraped, but a feed with one of its items could not be stored.
-    LOST = "lost", ClaimState.SCRAPED, Fate.KEPT
+    LOST = "lost", ClaimState.SCRAPED, Outcome.KEPT
     #: All its items are durable.
-    COMMITTED = "committed", ClaimState.COMMITTED, Fate.KEPT
+    COMMITTED = "committed", ClaimState.COMMITTED, Outcome.KEPT
     #: Its items were not stored: the claim is withdrawn, and the page may be judged again.
-    RELEASED = "released", None, Fate.RELEASED
+    RELEASED = "released", None, Outcome.RELEASED
 
     __hash__ = object.__hash__  # that of ``Enum`` is a function in Python, and a page needs a dozen
 
-    def __new__(cls, value: str, stored: ClaimState | None, fate: Fate) -> Self:
+    def __new__(cls, value: str, stored: ClaimState | None, outcome: Outcome) -> Self:
         """Create a state whose value is its name in lower case."""
         state = object.__new__(cls)
         state._value_ = value
-        state.stored, state.fate = stored, fate
+        state.stored, state.outcome = stored, outcome
         return state
 
     @property
@@ -84,7 +84,7 @@ _TRANSITIONS: Mapping[PageState, tuple[PageState, ...]] = MappingProxyType(
 )
 
 
-class Outcomes:
+class OutcomeCounts:
     """Counts pages by their present state, each page once, however often it is judged.
 
     Every claim that :meth:`add` is given reports its transitions. So the counts always sum to the number of pages.
@@ -127,7 +127,7 @@ class PageRecorder:
 
         Args:
             options: of the crawl.
-            compare: returns the opinion of each detector on two pages.
+            compare: returns the assessment of each detector on two pages.
             counts: those of the stats so far.
         """
 
@@ -172,12 +172,12 @@ class ItemClaim:
     claim: Claim | None = None  #: None when nothing is filed
     record: Record | None = None  #: to file once the items are durable: the store could not be called
     comparison: ComparedRecord | None = None  #: until the recorder has read it
-    entry: EntryHandle | None = None  #: in the ledger
+    entry: EntryState | None = None  #: in the ledger
     in_flight: int = 0  #: items in the pipelines
     lapses: int = 0  #: of the lease, before the claim was made or last confirmed; see ``Deduplicator``
     feeds: set[FeedSlot] = field(default_factory=set)  #: open feeds that contain one of its items
     outcome: OneShotEvent = field(default_factory=OneShotEvent)  #: scraped or settled; copies wait for it
-    outcomes: Outcomes | None = None  #: counts the page; None: nobody does
+    outcomes: OutcomeCounts | None = None  #: counts the page; None: nobody does
     _state: PageState = PageState.OPEN
 
     @property
@@ -228,7 +228,7 @@ class ResponseState:
     read_seconds: float = 0.0  #: processor time that reading the page has used
     claim: ItemClaim | None = None  #: the last claim that its items shared
     judging: OneShotEvent | None = None  #: exists while the page is being judged
-    entry: EntryHandle | None = None  #: in the ledger; used again when the page is judged again
+    entry: EntryState | None = None  #: in the ledger; used again when the page is judged again
     awaited: int = 0  #: items that the spider yielded and the pipeline has not received
     output_ended: OneShotEvent = field(default_factory=OneShotEvent)  #: the spider will yield no more
     item_urls: set[str] = field(default_factory=set)  #: when items are judged

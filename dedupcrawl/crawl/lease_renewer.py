@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PUBLISH_PATIENCE = 0.25  #: seconds that the thread waits for figures; a blocked reactor has none
 
 
-class Renewal(NamedTuple):
+class RenewalResult(NamedTuple):
     """An attempt to renew the leases."""
 
     seconds: float  #: how long the call of the store took
@@ -34,7 +34,7 @@ class RenewalOwner(Protocol):
     def renew(self) -> None:
         """Renew the leases; may raise any exception. Called in the thread of the renewer."""
 
-    def renewed(self, renewal: Renewal) -> None:
+    def renewed(self, renewal: RenewalResult) -> None:
         """Handle an attempt. Called in the reactor's thread; only the latest one if that was blocked."""
 
 
@@ -51,7 +51,7 @@ class LeaseRenewer:
         self._interval = interval
         self._stopped, self._published = Event(), Event()
         self._lock = Lock()
-        self._last: Renewal | None = None  # not handled yet; the reactor's thread has a call for it
+        self._last: RenewalResult | None = None  # not handled yet; the reactor's thread has a call for it
         self._in_reactor: Callable[[Callable[[], None]], object]
         self._thread = Thread(target=self._run, name="dedupcrawl-leases", daemon=True)
 
@@ -76,15 +76,15 @@ class LeaseRenewer:
                 return
             self._report(self._renew())
 
-    def _renew(self) -> Renewal:
+    def _renew(self) -> RenewalResult:
         began = time.monotonic()
         try:
             self._owner.renew()
         except Exception as error:  # noqa: BLE001  # the owner handles it in the reactor's thread
-            return Renewal(time.monotonic() - began, error)
-        return Renewal(time.monotonic() - began, None)
+            return RenewalResult(time.monotonic() - began, error)
+        return RenewalResult(time.monotonic() - began, None)
 
-    def _report(self, renewal: Renewal) -> None:
+    def _report(self, renewal: RenewalResult) -> None:
         """Report an attempt to the reactor's thread; it replaces an attempt that was not handled yet."""
         with self._lock:
             is_scheduled, self._last = self._last is not None, renewal

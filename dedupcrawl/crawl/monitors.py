@@ -43,7 +43,7 @@ class SiteDuplicatesMonitor(_CrawlMonitor):
     """Fails if nearly all pages of a site repeat other pages: the site is a mirror, or is misread.
 
     Pages that the crawl has seen before under the same URL do not count. Only the process of this spider is
-    looked at, and at most the sites that it counts (:data:`dedupcrawl.sites.MAX_SITES`).
+    looked at, and at most the sites that it counts (:data:`dedupcrawl.sites.site_counts.MAX_SITES`).
     """
 
     @monitors.name("No site consists of duplicates")  # type: ignore[untyped-decorator]

@@ -159,7 +159,7 @@ class FieldWriter:
         )
 
 
-class VerdictWriter(FieldWriter):
+class VerdictFieldWriter(FieldWriter):
     """Writes verdicts into the field ``DEDUP_TAG_FIELD`` of items."""
 
     def __init__(self, field: str) -> None:
@@ -174,7 +174,7 @@ class VerdictWriter(FieldWriter):
                 self.warn(item, "the class does not declare it")
 
 
-class TextWriter(FieldWriter):
+class TextFieldWriter(FieldWriter):
     """Writes the main text of pages into the field ``DEDUP_TEXT_FIELD`` of items."""
 
     def __init__(self, field: str) -> None:

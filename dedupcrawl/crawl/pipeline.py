@@ -26,9 +26,9 @@ from dedupcrawl.crawl.concurrency import when_awaited
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.feed_files import OverwrittenFeeds
 from dedupcrawl.crawl.items import PageState
-from dedupcrawl.crawl.page_view import META_KEY, TextWriter, VerdictWriter, drop_view, set_current_page
+from dedupcrawl.crawl.page_view import META_KEY, TextFieldWriter, VerdictFieldWriter, drop_view, set_current_page
 from dedupcrawl.crawl.responses import SKIP, SKIPPED
-from dedupcrawl.crawl.stats import ProgressLog, describe
+from dedupcrawl.crawl.stats import ProgressMonitor, describe
 from dedupcrawl.page import Page
 from dedupcrawl.page.document import replacement_encoding
 from dedupcrawl.utils.resources import FrozenHeap
@@ -68,10 +68,10 @@ class DedupPipeline:
         self._options, self._shows_pages = context.options, context.options.shows_pages
         self._claims, self._feeds = context.claims, context.feeds
         self._stats, self._recorder = context.stats, context.recorder
-        self._verdicts = None if self._options.drops else VerdictWriter(self._options.tag_field)
-        self._texts = TextWriter(self._options.text_field) if self._options.text_field else None
-        self._media = MediaRequests()
-        self._progress = ProgressLog(crawler, context.options, context.stats, context.client)
+        self._verdicts = None if self._options.drops else VerdictFieldWriter(self._options.tag_field)
+        self._texts = TextFieldWriter(self._options.text_field) if self._options.text_field else None
+        self._media = MediaRequestCounts()
+        self._progress = ProgressMonitor(crawler, context.options, context.stats, context.client)
         self._heap = FrozenHeap()
         self._overwritten: OverwrittenFeeds | None = None
         self._has_begun = self._is_finished = False
@@ -98,7 +98,7 @@ class DedupPipeline:
         """Return the item, with its verdict if ``DEDUP_ACTION`` is "tag"; raises :class:`DuplicatePage`."""
         response = self._context.responses.pop_item(item)
         claim = await self._context.judge.claim(item, response)
-        processed = _ProcessedItem(claim, None if response is None else ref(response))
+        processed = _ProcessedClaim(claim, None if response is None else ref(response))
         _PROCESSED_ITEM.set(processed)
         admitted = self._admitted(item, claim, response)
         return admitted if self._claims.is_sure(claim) else await self._confirmed(item, processed)
@@ -121,7 +121,7 @@ class DedupPipeline:
             return item
         return self._confirmed(item, processed)
 
-    async def _confirmed(self, item: Any, processed: _ProcessedItem) -> Any:
+    async def _confirmed(self, item: Any, processed: _ProcessedClaim) -> Any:
         if await self._claims.confirm(processed.claim):
             return item
         response = None if processed.source is None else processed.source()
@@ -262,7 +262,7 @@ class DedupPipeline:
 
 
 @dataclass(slots=True)
-class _ProcessedItem:
+class _ProcessedClaim:
     """The claim of an item between ``process_item`` and the signal of its outcome."""
 
     claim: ItemClaim
@@ -271,7 +271,7 @@ class _ProcessedItem:
 
 
 #: Scrapy processes an item and signals its outcome in one context.
-_PROCESSED_ITEM: ContextVar[_ProcessedItem | None] = ContextVar("dedupcrawl_processed_item", default=None)
+_PROCESSED_ITEM: ContextVar[_ProcessedClaim | None] = ContextVar("dedupcrawl_processed_item", default=None)
 
 
 def _pop_claim(response: object) -> ItemClaim | None:
@@ -308,7 +308,7 @@ def _downloads_files(pipeline: object) -> bool:
     return isinstance(pipeline, MediaPipeline)
 
 
-class MediaRequests:
+class MediaRequestCounts:
     """Counts the requests of Scrapy's files and images pipelines that a dropped item saves.
 
     Pipelines that run before deduplication have made their requests already. Pipelines that override

@@ -13,7 +13,7 @@ from dedupcrawl.config import CONFIG_FIELDS, settings_json
 from dedupcrawl.crawl.concurrency import ThreadPool
 from dedupcrawl.crawl.items import PageRecorder
 from dedupcrawl.errors import DedupError, SettingError, package_version
-from dedupcrawl.ledger.ledger_schema import Entry, Fate, select_comparisons
+from dedupcrawl.ledger.ledger_schema import Entry, Outcome, select_comparisons
 from dedupcrawl.page import Page
 from dedupcrawl.utils.redaction import hide_password
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from dedupcrawl.crawl.items import ItemClaim, ResponseState
-    from dedupcrawl.crawl.settings import Options, ReportPaths
+    from dedupcrawl.crawl.settings import Options, ReportOptions
     from dedupcrawl.decision import Verdict
-    from dedupcrawl.ledger.ledger_appender import LedgerAppender
+    from dedupcrawl.ledger.ledger_appender import LedgerFileWriter
     from dedupcrawl.ledger.ledger_schema import Compare
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class LedgerRecorder(PageRecorder):
         paths: of the report.
     """
 
-    def __init__(self, crawler: Crawler, paths: ReportPaths) -> None:
+    def __init__(self, crawler: Crawler, paths: ReportOptions) -> None:
         self._crawler = crawler
         self._paths = paths
         self._writer: LedgerWriter | None = None
@@ -92,8 +92,8 @@ class LedgerRecorder(PageRecorder):
 
     def record_state(self, claim: ItemClaim) -> None:
         """Change the entry of a page that was not dropped."""
-        if self._writer is not None and claim.entry is not None and claim.entry.fate is not Fate.DROPPED:
-            self._writer.ledger.set_fate(claim.entry, claim.state.fate)
+        if self._writer is not None and claim.entry is not None and claim.entry.outcome is not Outcome.DROPPED:
+            self._writer.ledger.set_outcome(claim.entry, claim.state.outcome)
 
     def record_saved_requests(self, claim: ItemClaim, requests: int) -> None:
         """Add to the entry of a dropped page how many requests it saved."""
@@ -116,7 +116,7 @@ class LedgerRecorder(PageRecorder):
         again = None if response is None else response.entry
         if again is None:
             ledger.count("bytes", entry.bytes)
-        claim.entry = ledger.add(entry, claim.state.fate, again=again)
+        claim.entry = ledger.add(entry, claim.state.outcome, again=again)
         if response is not None:
             response.entry = claim.entry
         if ledger.pending >= MAX_WAITING:
@@ -170,7 +170,7 @@ class LedgerWriter:
     """
 
     def __init__(
-        self, paths: ReportPaths, ledger: LedgerAppender, failed: Callable[[Exception, LedgerWriter], None]
+        self, paths: ReportOptions, ledger: LedgerFileWriter, failed: Callable[[Exception, LedgerWriter], None]
     ) -> None:
         self.paths = paths
         self.ledger = ledger
@@ -209,7 +209,7 @@ class LedgerWriter:
 
 
 def open_ledger(
-    crawler: Crawler, paths: ReportPaths, options: Options, failed: Callable[[Exception, LedgerWriter], None]
+    crawler: Crawler, paths: ReportOptions, options: Options, failed: Callable[[Exception, LedgerWriter], None]
 ) -> LedgerWriter:
     """Open the ledger and start its writer.
 

@@ -12,7 +12,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 from scrapy.utils.asyncio import call_later
 
-from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, sleep
+from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, sleep
 from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.decision import unchecked
@@ -94,7 +94,7 @@ class ResponseReader:
         subject = self._subject(response, self._attempt(response, blocks=True))
         return subject.blocks if isinstance(subject, Page) else ()
 
-    def _attempt(self, response: Response, *, blocks: bool = False, shares_tree: bool = True) -> _Attempt:
+    def _attempt(self, response: Response, *, blocks: bool = False, shares_tree: bool = True) -> _ReadResult:
         """Read a page; may be called in a thread."""
         began = thread_time()
         found: Page | Verdict | Exception
@@ -106,15 +106,15 @@ class ResponseReader:
             found = unchecked(response.url, TOO_SLOW)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             found = error
-        return _Attempt(found, thread_time() - began)
+        return _ReadResult(found, thread_time() - began)
 
-    def _subject(self, response: Response, attempt: _Attempt) -> Page | Verdict:
+    def _subject(self, response: Response, attempt: _ReadResult) -> Page | Verdict:
         if isinstance(attempt.found, Exception):
             self._stats.crashed(response.url, attempt.found)
             return unchecked(response.url, "error")
         return attempt.found
 
-    def _kept(self, response: Response, make: Callable[[], _Attempt]) -> Page | Verdict:
+    def _kept(self, response: Response, make: Callable[[], _ReadResult]) -> Page | Verdict:
         """Return the page in the state of the response, which is made if it is not there."""
         state = self.responses.of(response)
         if state.subject is None:
@@ -130,7 +130,7 @@ class ResponseReader:
         return state.view
 
 
-class _Attempt(NamedTuple):
+class _ReadResult(NamedTuple):
     """An attempt to read a page."""
 
     found: Page | Verdict | Exception  #: the exception is an error of ours or of the user's reader
@@ -148,7 +148,7 @@ class PageJudge:
         self._claims = claims
         self._stats = stats
         self._recorder = recorder
-        self._batcher = MicroBatcher(reader, claims)
+        self._batcher = MicroBatchQueue(reader, claims)
         self.fields = ItemFields(options.item_fields, stats)  #: those that are judged
 
     async def claim(self, item: Any, response: Response | None, *, again: bool = False) -> ItemClaim:
@@ -266,7 +266,7 @@ class ItemFields:
             self.warn()
 
 
-class MicroBatcher:
+class MicroBatchQueue:
     """Collects the pages of ``BATCH_SECONDS`` and judges them in one go, in their order.
 
     Between two pages, Scrapy's own work evicts code and tables from the processor's caches. Loading them again is a
@@ -278,7 +278,7 @@ class MicroBatcher:
         self._claims = claims
         self._entries: deque[_QueuedPage] = deque()
         self._is_reading = False
-        self._background = BackgroundTasks()
+        self._background = BackgroundTaskGroup()
 
     async def judge(self, state: ResponseState, response: Response) -> ItemClaim:
         """Read a response and claim its content in the next batch."""

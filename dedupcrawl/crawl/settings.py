@@ -69,7 +69,7 @@ SETTINGS = tuple(setting_name(name) for name in (*_CRAWL_SETTINGS, *CONFIG_FIELD
 
 
 @dataclass(frozen=True, slots=True)
-class ReportPaths:
+class ReportOptions:
     """The paths of the report of a crawl and of its ledger."""
 
     template: str  #: value of ``DEDUP_REPORT``
@@ -97,14 +97,14 @@ class ReportPaths:
             raise SettingError("DEDUP_REPORT", value, _REPORT_ACCEPTED)
         return cls(value, page)
 
-    def resumed(self, job: str | None) -> ReportPaths:
+    def resumed(self, job: str | None) -> ReportOptions:
         """Return the paths stored in the folder ``job`` (``JOBDIR``), or store these paths there."""
         if not job:
             return self
         state = Path(job, _REPORT_STATE)
         with suppress(OSError, ValueError, LookupError, TypeError):
             stored = json.loads(state.read_text("utf-8"))
-            earlier = ReportPaths(stored["template"], Path(stored["page"]), stored["job"], resumes=True)
+            earlier = ReportOptions(stored["template"], Path(stored["page"]), stored["job"], resumes=True)
             if earlier.template == self.template and earlier._has_ledger():
                 return earlier
         paths = replace(self, job=token_hex(8))
@@ -145,7 +145,7 @@ class Options:
     page_timeout: float | None = PAGE_TIMEOUT  #: seconds of processor time for one page; None: no limit
     gc_freeze: bool = True  #: whether garbage collections skip what exists when the crawl starts
     log_interval: float = 0.0  #: seconds between two progress lines; 0: none is logged
-    report: ReportPaths | None = None  #: None: no report
+    report: ReportOptions | None = None  #: None: no report
     spool: Path | None = None  #: folder of the spools; None: none is needed with a store in memory
 
     @classmethod
@@ -177,7 +177,7 @@ class Options:
             page_timeout=_page_timeout(given, settings),
             gc_freeze=_boolean(given, "gc_freeze", default=True),
             log_interval=_log_interval(settings),
-            report=ReportPaths.named(given.get("DEDUP_REPORT", ""), spider_name),
+            report=ReportOptions.named(given.get("DEDUP_REPORT", ""), spider_name),
             spool=None if store == MEMORY else _folder(settings, "dedup-spool"),
         )
         options._check_together(settings)

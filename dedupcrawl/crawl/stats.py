@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 from scrapy.utils.asyncio import create_looping_call
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
-from dedupcrawl.crawl.items import Outcomes, PageRecorder, PageState
+from dedupcrawl.crawl.items import OutcomeCounts, PageRecorder, PageState
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
 from dedupcrawl.page.document import TOO_SLOW
-from dedupcrawl.sites import SiteCounts, host_of
+from dedupcrawl.sites.registrable_domain import host_of
+from dedupcrawl.sites.site_counts import SiteCounts
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
 
@@ -95,7 +96,7 @@ class CrawlStats:
         self._failures: set[str] = set()
         self._slow_hosts: set[str] = set()
         self.sites = SiteCounts()  #: verdicts of this process by site
-        self.outcomes = Outcomes()  #: of the pages of this process
+        self.outcomes = OutcomeCounts()  #: of the pages of this process
         self.counts: Counter[str] = Counter()  #: of this process; by name without ``dedup/``
 
     def count(self, name: str, by: int = 1) -> None:
@@ -286,7 +287,7 @@ def describe(verdict: Verdict) -> str:
     return f"{verdict.url}: {how} {verdict.of} ({verdict.detector}{similarity})"
 
 
-class Outage:
+class OutageState:
     """A period in which the store is away."""
 
     def __init__(self, error: StoreError) -> None:
@@ -302,17 +303,17 @@ class Outage:
         return time.monotonic() - self.began
 
 
-class CallTimes:
+class CallStats:
     """The durations of calls of the store since the last reset."""
 
     def __init__(self) -> None:
         self._calls = 0
         self._total = self._worst = 0.0
-        self._others: list[CallTimes] = []
+        self._others: list[CallStats] = []
 
-    def split(self) -> CallTimes:
+    def split(self) -> CallStats:
         """Return another counter of the same calls, which is reset on its own."""
-        self._others.append(CallTimes())
+        self._others.append(CallStats())
         return self._others[-1]
 
     @contextmanager
@@ -343,10 +344,10 @@ class CallTimes:
         return calls, 1000 * total / max(calls, 1), 1000 * worst
 
 
-class Heartbeat:
+class HeartbeatBuilder:
     """Makes the stats that a worker publishes whenever it renews its leases, for ``store watch``."""
 
-    def __init__(self, crawler: Crawler, stats: CrawlStats, times: CallTimes) -> None:
+    def __init__(self, crawler: Crawler, stats: CrawlStats, times: CallStats) -> None:
         self._crawler = crawler
         self._stats = stats
         self._times = times
@@ -405,11 +406,11 @@ class PageCounts(NamedTuple):
 class StoreStatus(Protocol):
     """The part of a store client that the progress line shows."""
 
-    outage: Outage | None  #: the current one
-    times: CallTimes
+    outage: OutageState | None  #: the current one
+    times: CallStats
 
 
-class ProgressLog:
+class ProgressMonitor:
     """Logs the counts and the state of the store every ``LOGSTATS_INTERVAL`` seconds, if they changed.
 
     The counts are those of this process, wherever Scrapy collects its stats.

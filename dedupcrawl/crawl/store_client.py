@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.backlog import Backlog
-from dedupcrawl.crawl.concurrency import BackgroundTasks, OneShotEvent, ThreadPool, gather, sleep
+from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, ThreadPool, gather, sleep
 from dedupcrawl.crawl.settings import as_setting
-from dedupcrawl.crawl.stats import CallTimes, Outage
+from dedupcrawl.crawl.stats import CallStats, OutageState
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import SettingError, StoreError, StoreFullError, StoreUnreachableError
 from dedupcrawl.stores.base import ClaimState, JudgedStore
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.backlog import SpoolFile
     from dedupcrawl.crawl.items import PageState
-    from dedupcrawl.crawl.lease_renewer import Renewal
+    from dedupcrawl.crawl.lease_renewer import RenewalResult
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.decision import Claim
@@ -75,7 +75,7 @@ class StoreClient:
         self._examining: OneShotEvent | None = None  # exists while an error is examined
         self._delivering: OneShotEvent | None = None  # exists while the backlog is delivered
         self._pause: OneShotEvent | None = None  # ends the current pause
-        self._background = BackgroundTasks()
+        self._background = BackgroundTaskGroup()
         self._closed = False
         self._step = FIRST_PAUSE
         self._returned = -inf  # time of the end of the last outage
@@ -84,8 +84,8 @@ class StoreClient:
         self.dedup: Deduplicator
         self.backlog: Backlog
         self.is_open = False
-        self.outage: Outage | None = None
-        self.times = CallTimes()
+        self.outage: OutageState | None = None
+        self.times = CallStats()
 
     # -- opening and closing ------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class StoreClient:
         if self._may_call(urgent=True):
             self.dedup.renew()
 
-    async def renewed(self, renewal: Renewal) -> None:
+    async def renewed(self, renewal: RenewalResult) -> None:
         """Handle a renewal that another thread made: examine its error, or deliver the backlog."""
         if self._threads is not None:
             self.times.add(renewal.seconds)
@@ -397,7 +397,7 @@ class StoreClient:
         self._stats.store_failed(error, quiet=self.outage is not None)
 
     def _begin_outage(self, error: StoreError) -> None:
-        self.outage = Outage(error)
+        self.outage = OutageState(error)
         if time.monotonic() - self._returned > STEADY:
             self._step = FIRST_PAUSE
         self._stats.outage_began(error)
@@ -405,7 +405,7 @@ class StoreClient:
             self._check_patience(self.outage)
             self._background.start(self._watch(self.outage))
 
-    async def _watch(self, outage: Outage) -> None:
+    async def _watch(self, outage: OutageState) -> None:
         """Probe the store until it is back."""
         while not self._closed:
             await self._sleep(self._step)
@@ -443,7 +443,7 @@ class StoreClient:
             self._stats.outage_ended(outage.seconds, outage.pages)
             outage.over.set()
 
-    def _check_patience(self, outage: Outage) -> None:
+    def _check_patience(self, outage: OutageState) -> None:
         if self._patience is None or outage.over.is_set:
             return
         if outage.seconds >= self._patience or not self._crawler.crawling:

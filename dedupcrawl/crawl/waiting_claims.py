@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from scrapy.extensions.feedexport import FeedSlot
 
-    from dedupcrawl.crawl.items import Outcomes
+    from dedupcrawl.crawl.items import OutcomeCounts
     from dedupcrawl.decision import ClaimOwner
-    from dedupcrawl.ledger.ledger_schema import EntryHandle
+    from dedupcrawl.ledger.ledger_schema import EntryState
     from dedupcrawl.stores.base import Record
 
 MAX_MEMORY = 1 << 20  #: bytes of a file that are kept in memory before it is written to disk
@@ -64,9 +64,9 @@ class WaitingClaims:
         self._end = 0  # of the last whole row
         self._count = 0
         self._owner: ClaimOwner | None = None
-        self._outcomes: Outcomes | None = None
+        self._outcomes: OutcomeCounts | None = None
         self._referred: WeakValueDictionary[int, ItemClaim] = WeakValueDictionary()  # by the number of the row
-        self._entries: dict[int, EntryHandle] = {}  # only with a report
+        self._entries: dict[int, EntryState] = {}  # only with a report
 
     def add(self, claim: ItemClaim) -> bool:
         """Add a claim; return False if it cannot be written."""

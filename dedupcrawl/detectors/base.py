@@ -1,7 +1,7 @@
 """The interface of a detector: exact-match keys for the lookup, and a sketch for the comparison.
 
 Pages with a common key are candidates. Two pages match only if :meth:`Detector.compare` matches their
-sketches. This module also has :class:`Opinion`, the full result of a comparison, and the checks of constants
+sketches. This module also has :class:`Assessment`, the full result of a comparison, and the checks of constants
 and sketches.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 MAX_LENGTH_SLACK = 10**9  #: characters: no page is that long
-MAX_SHOWN = 40  #: highest number of elements of each kind in an exhibit
+MAX_SHOWN = 40  #: highest number of elements of each kind in a piece of evidence
 _DIFFERENCE_TO_DIGIT = b"1" + b"0" * 255  #: maps 0 to "1" (agrees) and all other bytes to "0"
 
 
@@ -66,7 +66,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Threshold:
     """One condition that a pair must meet to match."""
 
     #: name of the constant: "threshold", for a member of ``combined`` "simhash.distance"; "" for a fixed
@@ -87,7 +87,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class Evidence:
     """The common parts and the differences of two sketches, for display.
 
     It has either positions that agree or differ, or elements with names.
@@ -100,18 +100,18 @@ class Exhibit:
     only_old: tuple[str, ...] = ()  #: elements of the earlier page only
 
     @classmethod
-    def of_places(cls, unit: str, differing: bytes) -> Exhibit:
+    def of_places(cls, unit: str, differing: bytes) -> Evidence:
         """Build it from one byte per position, which is 0 where the sketches agree."""
         return cls(unit, differing.translate(_DIFFERENCE_TO_DIGIT).decode())
 
     @classmethod
-    def of_bits(cls, unit: str, differing: int, bits: int) -> Exhibit:
+    def of_bits(cls, unit: str, differing: int, bits: int) -> Evidence:
         """Build it from a number of ``bits`` bits, which are 0 where the sketches agree; lowest bit first."""
         agreeing = ~differing & ((1 << bits) - 1)
         return cls(unit, f"{agreeing:0{bits}b}"[::-1])
 
     @classmethod
-    def of_elements(cls, unit: str, new: Iterable[str], old: Iterable[str]) -> Exhibit:
+    def of_elements(cls, unit: str, new: Iterable[str], old: Iterable[str]) -> Evidence:
         """Build it from the names of elements in display order; repetitions are ignored."""
         in_new, in_old = dict.fromkeys(new), dict.fromkeys(old)
         shared = (name for name in in_new if name in in_old)
@@ -121,17 +121,17 @@ class Exhibit:
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class Assessment:
     """The full result of one detector for a new and an earlier page."""
 
     detector: str  #: name of the detector
     match: Match | None  #: the result of :meth:`Detector.compare`
     similarity: float | None = None  #: 0…1, also without a match; None: not measurable
     figures: Mapping[str, object] = field(default_factory=dict)  #: JSON values; includes a match's evidence
-    bars: tuple[Bar, ...] = ()  #: the conditions of a near-duplicate
-    exhibits: tuple[Exhibit, ...] = ()  #: common parts and differences, for display
+    thresholds: tuple[Threshold, ...] = ()  #: the conditions of a near-duplicate
+    evidence: tuple[Evidence, ...] = ()  #: common parts and differences, for display
     silent: str = ""  #: reason why there is no result; "" if there is one
-    part_bars: tuple[Bar, ...] = ()  #: conditions of an excerpt or expansion, if the method has them
+    part_thresholds: tuple[Threshold, ...] = ()  #: conditions of an excerpt or expansion, if the method has them
 
 
 class Detector(ABC):
@@ -186,7 +186,7 @@ class Detector(ABC):
         """
 
     @abstractmethod
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         """Return the full result of a comparison, whether the pages match or not.
 
         It is for reports, not for verdicts, and may be slow. ``figures`` includes the evidence of a match.
@@ -297,11 +297,11 @@ class CountingDetector(Detector):
         equal, similarity, evidence, _ = self.measure(new, old)
         return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if equal >= self._needed else None
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         equal, similarity, evidence, differing = self.measure(new, old)
-        bar = Bar(self.needed_constant, self._needed, equal, at_least=True, measure=f"equal {self.part}")
-        exhibit = Exhibit.of_places(self.part, differing)
-        return Opinion(self.name, self.compare(new, old), similarity, evidence, (bar,), (exhibit,))
+        threshold = Threshold(self.needed_constant, self._needed, equal, at_least=True, measure=f"equal {self.part}")
+        piece = Evidence.of_places(self.part, differing)
+        return Assessment(self.name, self.compare(new, old), similarity, evidence, (threshold,), (piece,))
 
     @property
     def _needed(self) -> int:
@@ -309,8 +309,8 @@ class CountingDetector(Detector):
         return needed
 
 
-def no_opinion(detector: str, new: bytes, old: bytes) -> Opinion:
+def no_assessment(detector: str, new: bytes, old: bytes) -> Assessment:
     """Return the result for a pair with at least one empty sketch, because a page has no fingerprint."""
     if not (new or old):
-        return Opinion(detector, None, silent="neither page has a fingerprint")
-    return Opinion(detector, None, silent=f"the {'older' if new else 'new'} page has no fingerprint")
+        return Assessment(detector, None, silent="neither page has a fingerprint")
+    return Assessment(detector, None, silent=f"the {'older' if new else 'new'} page has no fingerprint")

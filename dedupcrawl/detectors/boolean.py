@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Detector, Evidence, Fingerprint, Match, Relation, Threshold
 from dedupcrawl.text.lexicon import keywords, open_lexicon
 from dedupcrawl.text.shingles import seeded_hash
 
@@ -82,19 +82,19 @@ class Boolean(Detector):
             return None
         return Match(1 - differing / (2 * self.count), Relation.NEAR_DUPLICATE, evidence)
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         evidence, differing, difference, new_words, old_words = self._measure(new, old)
         of_lengths = "difference of the lengths, of the longer"
-        return Opinion(
+        return Assessment(
             self.name,
             self.compare(new, old),
             1 - differing / (2 * self.count),
             evidence,
             (
-                Bar("differing", self.differing, differing, at_least=False, measure="ones that differ"),
-                Bar("length_difference", self.length_difference, difference, at_least=False, measure=of_lengths),
+                Threshold("differing", self.differing, differing, at_least=False, measure="ones that differ"),
+                Threshold("length_difference", self.length_difference, difference, at_least=False, measure=of_lengths),
             ),
-            (Exhibit.of_elements("heaviest words", new_words, old_words),),
+            (Evidence.of_elements("heaviest words", new_words, old_words),),
         )
 
     def scheme(self) -> Mapping[str, object]:

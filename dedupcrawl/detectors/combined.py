@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Opinion, Relation, no_opinion
+from dedupcrawl.detectors.base import Assessment, Detector, Fingerprint, Match, Relation, no_assessment
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.shingling import Shingling
 from dedupcrawl.errors import SettingError, StoreError
@@ -16,7 +16,7 @@ from dedupcrawl.page.document import check_time
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dedupcrawl.detectors.base import Bar
+    from dedupcrawl.detectors.base import Threshold
     from dedupcrawl.text.features import Features
 
 _TAG = 0x43
@@ -103,34 +103,38 @@ class Combined(Detector):
         evidence = {name: _match_evidence(match) for name, match in matches.items()}
         return Match(decisive.similarity, decisive.relation, evidence)
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
-        """Assess the pair with every member. Bars and exhibits carry the names of the members.
+    def assess(self, new: bytes, old: bytes) -> Assessment:
+        """Assess the pair with every member. Thresholds and evidence have the names of the members.
 
-        ``any_of`` has the bars of the member with the strongest match. Without a match it has those of all
+        ``any_of`` has the thresholds of the member with the strongest match. Without a match it has those of all
         members, because each of them would suffice.
         """
         match = self.compare(new, old)
         parts = zip(self.members, self._read(new), self._read(old), strict=True)
-        opinions = [
-            member.assess(*sketches) if all(sketches) else no_opinion(member.name, *sketches)
+        assessments = [
+            member.assess(*sketches) if all(sketches) else no_assessment(member.name, *sketches)
             for member, *sketches in parts
         ]
-        known = [opinion for opinion in opinions if not opinion.silent]
-        if not known or (self.all_of and len(known) < len(opinions)):
-            return Opinion(self.name, None, silent="its members have no fingerprints of both pages")
+        known = [assessment for assessment in assessments if not assessment.silent]
+        if not known or (self.all_of and len(known) < len(assessments)):
+            return Assessment(self.name, None, silent="its members have no fingerprints of both pages")
         decisive = [_strongest(known)] if self.any_of and match else known
-        return Opinion(
+        return Assessment(
             self.name,
             match,
             match.similarity if match else self._similarity(known),
-            {opinion.detector: _opinion_evidence(opinion) for opinion in opinions},
-            tuple(bar for opinion in decisive for bar in _member_bars(opinion.detector, opinion.bars)),
+            {assessment.detector: _assessment_evidence(assessment) for assessment in assessments},
             tuple(
-                replace(exhibit, unit=f"{exhibit.unit} ({opinion.detector})")
-                for opinion in known
-                for exhibit in opinion.exhibits
+                threshold
+                for assessment in decisive
+                for threshold in _member_thresholds(assessment.detector, assessment.thresholds)
             ),
-            part_bars=_member_part_bars(decisive),
+            tuple(
+                replace(piece, unit=f"{piece.unit} ({assessment.detector})")
+                for assessment in known
+                for piece in assessment.evidence
+            ),
+            part_thresholds=_member_part_thresholds(decisive),
         )
 
     def scheme(self) -> Mapping[str, object]:
@@ -142,11 +146,11 @@ class Combined(Detector):
         rules = {"all_of": self.all_of, "any_of": self.any_of}
         return {rule: [member.name for member in members] for rule, members in rules.items() if members is not None}
 
-    def _similarity(self, opinions: list[Opinion]) -> float | None:
+    def _similarity(self, assessments: list[Assessment]) -> float | None:
         """Return the similarity of a pair that does not match, or ``None``."""
-        found = [opinion.similarity for opinion in opinions if opinion.similarity is not None]
+        found = [assessment.similarity for assessment in assessments if assessment.similarity is not None]
         if self.all_of:
-            return min(found) if len(found) == len(opinions) else None
+            return min(found) if len(found) == len(assessments) else None
         return max(found, default=None)
 
     def _read(self, sketch: bytes) -> list[bytes]:
@@ -173,34 +177,34 @@ def _match_evidence(match: Match) -> dict[str, object]:
     return {"similarity": round(match.similarity, 4), "relation": str(match.relation), **match.evidence}
 
 
-def _strongest(opinions: list[Opinion]) -> Opinion:
-    """Return the opinion with the strongest match; at least one has a match."""
-    return max((one for one in opinions if one.match), key=lambda one: _strength(cast("Match", one.match)))
+def _strongest(assessments: list[Assessment]) -> Assessment:
+    """Return the assessment with the strongest match; at least one has a match."""
+    return max((one for one in assessments if one.match), key=lambda one: _strength(cast("Match", one.match)))
 
 
-def _opinion_evidence(opinion: Opinion) -> dict[str, object]:
-    """Return an opinion in the form of the evidence of a match."""
-    if opinion.match:
-        return _match_evidence(opinion.match)
-    if opinion.silent:
-        return {"silent": opinion.silent}
-    measured = {} if opinion.similarity is None else {"similarity": round(opinion.similarity, 4)}
-    return {**measured, **opinion.figures}
+def _assessment_evidence(assessment: Assessment) -> dict[str, object]:
+    """Return an assessment in the form of the evidence of a match."""
+    if assessment.match:
+        return _match_evidence(assessment.match)
+    if assessment.silent:
+        return {"silent": assessment.silent}
+    measured = {} if assessment.similarity is None else {"similarity": round(assessment.similarity, 4)}
+    return {**measured, **assessment.figures}
 
 
-def _member_bars(member: str, bars: tuple[Bar, ...]) -> Iterator[Bar]:
-    for bar in bars:
-        constant = f"{member}.{bar.constant}" if bar.constant else ""
-        yield replace(bar, constant=constant, measure=f"{bar.measure} ({member})")
+def _member_thresholds(member: str, thresholds: tuple[Threshold, ...]) -> Iterator[Threshold]:
+    for threshold in thresholds:
+        constant = f"{member}.{threshold.constant}" if threshold.constant else ""
+        yield replace(threshold, constant=constant, measure=f"{threshold.measure} ({member})")
 
 
-def _member_part_bars(opinions: list[Opinion]) -> tuple[Bar, ...]:
-    """Return the conditions of an excerpt or expansion; members without such conditions add their bars."""
-    if not any(opinion.part_bars for opinion in opinions):
+def _member_part_thresholds(assessments: list[Assessment]) -> tuple[Threshold, ...]:
+    """Return the conditions of an excerpt or expansion; members without such conditions add their thresholds."""
+    if not any(assessment.part_thresholds for assessment in assessments):
         return ()
-    found: list[Bar] = []
-    for opinion in opinions:
-        is_near = opinion.match and opinion.match.relation is Relation.NEAR_DUPLICATE
-        bars = opinion.bars if is_near or not opinion.part_bars else opinion.part_bars
-        found += _member_bars(opinion.detector, bars)
+    found: list[Threshold] = []
+    for assessment in assessments:
+        is_near = assessment.match and assessment.match.relation is Relation.NEAR_DUPLICATE
+        thresholds = assessment.thresholds if is_near or not assessment.part_thresholds else assessment.part_thresholds
+        found += _member_thresholds(assessment.detector, thresholds)
     return tuple(found)

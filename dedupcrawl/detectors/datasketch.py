@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
+from dedupcrawl.detectors.base import Detector, Evidence, Fingerprint, Match
 from dedupcrawl.detectors.lsh import choose_bands
-from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
+from dedupcrawl.detectors.relations import MatchLimits, SlotOverlap, TextSize
 from dedupcrawl.text.shingles import seeded_hash
 from dedupcrawl.utils.optional import import_extra, require_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.text.features import Features
 
 _HEADER = struct.Struct("<BBII")
@@ -93,16 +93,16 @@ class Datasketch(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         new_size, new_values = self._read(new)
         old_size, old_values = self._read(old)
-        agreement = SlotAgreement(int(np.count_nonzero(new_values == old_values)), self.num_perm, counts_sets=True)
+        agreement = SlotOverlap(int(np.count_nonzero(new_values == old_values)), self.num_perm, counts_sets=True)
         return agreement.match(new_size, old_size, self._bounds)
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         new_size, new_values = self._read(new)
         old_size, old_values = self._read(old)
         differing = new_values != old_values
-        exhibit = Exhibit.of_places("slots", differing.tobytes())
-        agreement = SlotAgreement(self.num_perm - int(np.count_nonzero(differing)), self.num_perm, counts_sets=True)
-        return agreement.opinion(self.name, new_size, old_size, self._bounds, exhibit)
+        piece = Evidence.of_places("slots", differing.tobytes())
+        agreement = SlotOverlap(self.num_perm - int(np.count_nonzero(differing)), self.num_perm, counts_sets=True)
+        return agreement.assessment(self.name, new_size, old_size, self._bounds, piece)
 
     def scheme(self) -> Mapping[str, object]:
         bands, rows = self._bands()
@@ -131,8 +131,8 @@ class Datasketch(Detector):
         )
 
     @property
-    def _bounds(self) -> MatchBounds:
-        return MatchBounds(self.threshold, self.length_ratio, self.length_slack, self.containment)
+    def _bounds(self) -> MatchLimits:
+        return MatchLimits(self.threshold, self.length_ratio, self.length_slack, self.containment)
 
     @property
     def _stored(self) -> str:

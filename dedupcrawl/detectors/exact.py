@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Detector, Fingerprint, Match, Relation, Threshold
 from dedupcrawl.text.shingles import seeded_hash
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ class Exact(Detector):
             return None
         return Match(1.0, Relation.IDENTICAL, {"text": f"same {HASH_BYTES * 8}-bit hash {new.hex()}"})
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         match = self.compare(new, old)
-        equal = Bar("", 1, int(match is not None), at_least=True, measure="equal hashes of the text")
+        equal = Threshold("", 1, int(match is not None), at_least=True, measure="equal hashes of the text")
         figures = match.evidence if match else {"text": f"hashes {new.hex()} and {old.hex()}"}
-        return Opinion(self.name, match, match.similarity if match else None, figures, (equal,))
+        return Assessment(self.name, match, match.similarity if match else None, figures, (equal,))
 
     def scheme(self) -> Mapping[str, object]:
         return {"version": 1, "seed": self.seed}

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Detector, Evidence, Fingerprint, Match, Relation, Threshold
 from dedupcrawl.detectors.lsh import bucket_keys
 from dedupcrawl.detectors.relations import (
-    MatchBounds,
+    MatchLimits,
     Overlap,
-    OverlapMeasurement,
+    OverlapMeasurements,
     TextSize,
     are_similar_lengths,
-    length_bars,
     length_ratio,
+    length_thresholds,
 )
 from dedupcrawl.text.shingles import MAX_SHINGLE, Hashes, hash_runs, seeded_constants
 
@@ -99,21 +99,21 @@ class FeatureCode(Detector):
         evidence = self._evidence(new_code, old_code, common, (new_length, old_length))
         return Match(common / self.size, Relation.NEAR_DUPLICATE, evidence)
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         new_length, new_code = self._read(new)
         old_length, old_code = self._read(old)
         common = longest_common_subsequence(new_code, old_code)
         lost, measure = self.size - common, "tokens of the code that are lost"
-        return Opinion(
+        return Assessment(
             self.name,
             self.compare(new, old),
             common / self.size,
             self._evidence(new_code, old_code, common, (new_length, old_length)),
             (
-                Bar("tolerance", self.tolerance, lost, at_least=False, measure=measure),
-                *length_bars(new_length, old_length, self.length_ratio, self.length_slack),
+                Threshold("tolerance", self.tolerance, lost, at_least=False, measure=measure),
+                *length_thresholds(new_length, old_length, self.length_ratio, self.length_slack),
             ),
-            (Exhibit.of_elements("feature codes", [code_text(new_code)], [code_text(old_code)]),),
+            (Evidence.of_elements("feature codes", [code_text(new_code)], [code_text(old_code)]),),
         )
 
     def scheme(self) -> Mapping[str, object]:
@@ -200,22 +200,22 @@ class FeatureCodes(Detector):
         common, measured, *_ = self._measure(new, old)
         return measured.match(self._bounds) if common >= _MIN_COMMON else None
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         common, measured, *codes = self._measure(new, old)
-        minimum = Bar("", _MIN_COMMON, common, at_least=True, measure="codes that both have")
-        exhibit = Exhibit.of_elements(
+        minimum = Threshold("", _MIN_COMMON, common, at_least=True, measure="codes that both have")
+        piece = Evidence.of_elements(
             "feature codes", *([f"{code:08x}" for code in sample.tolist()] for sample in codes)
         )
-        return measured.opinion(self.name, self._bounds, exhibit, minimum, constant="share")
+        return measured.assessment(self.name, self._bounds, piece, minimum, constant="share")
 
     def scheme(self) -> Mapping[str, object]:
         return {"version": 2, **self.constants("size", "kept", "filed", "ends", "seed")}
 
     @property
-    def _bounds(self) -> MatchBounds:
-        return MatchBounds(self.share, self.length_ratio, self.length_slack, self.containment)
+    def _bounds(self) -> MatchLimits:
+        return MatchLimits(self.share, self.length_ratio, self.length_slack, self.containment)
 
-    def _measure(self, new: bytes, old: bytes) -> tuple[int, OverlapMeasurement, Codes, Codes]:
+    def _measure(self, new: bytes, old: bytes) -> tuple[int, OverlapMeasurements, Codes, Codes]:
         """Count the common codes up to the largest hash that both samples cover; return these codes too."""
         new_size, new_codes, new_reach = self._read(new)
         old_size, old_codes, old_reach = self._read(old)
@@ -226,7 +226,7 @@ class FeatureCodes(Detector):
         # One of the samples can be empty below the common reach.
         overlap = Overlap(common / union, common / max(1, len(new_codes)), common / max(1, len(old_codes)))
         counts: dict[str, object] = {"codes": f"{common} of {union}"}
-        return common, OverlapMeasurement(overlap, new_size, old_size, counts), new_codes, old_codes
+        return common, OverlapMeasurements(overlap, new_size, old_size, counts), new_codes, old_codes
 
     def _read(self, sketch: bytes) -> tuple[TextSize, Codes, int]:
         """Return size, codes, and the largest hash that the sample covers."""

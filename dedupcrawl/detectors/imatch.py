@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Detector, Evidence, Fingerprint, Match, Relation, Threshold
 from dedupcrawl.text.lexicon import open_lexicon
 from dedupcrawl.text.shingles import mix, seeded_constants, seeded_hash
 
@@ -30,12 +30,12 @@ _TAG = 0x49
 _RANDOMIZED_HEADER = struct.Struct("<BIBH")
 _RANDOMIZED_TAG = 0x52
 _SIGNATURE_BYTES = 8  #: stored bytes of a signature of :class:`IMatchRandomized`
-_RAREST_UNIT = "rarest terms"  #: unit of the exhibit
+_RAREST_UNIT = "rarest terms"  #: unit of the evidence
 _SHOWN_TERMS = 5  #: terms in the evidence
 _SHOWN_LENGTH = 32  #: characters of each term in the evidence
 
 
-class Term(NamedTuple):
+class LexiconTerm(NamedTuple):
     """A word of a page that is in the lexicon."""
 
     word: str  #: normalised
@@ -84,11 +84,11 @@ class IMatch(Detector):
         """The lexicon."""
         return open_lexicon(self.lexicon, segmenter=self.segmenter, language=self.language)
 
-    def terms(self, features: Features) -> list[Term]:
+    def terms(self, features: Features) -> list[LexiconTerm]:
         """Return the terms of a page in sorted order; an empty list if they are too few."""
         words, lowest, highest = set(features.words(self.segmenter)), self.lowest, self.highest
         nidfs = ((word, self.idfs.nidf(word)) for word in words)
-        kept = [Term(word, nidf) for word, nidf in nidfs if nidf is not None and lowest <= nidf <= highest]
+        kept = [LexiconTerm(word, nidf) for word, nidf in nidfs if nidf is not None and lowest <= nidf <= highest]
         enough = len(kept) >= max(self.least_terms, self.least_share * len(words))
         return sorted(kept, key=itemgetter(0)) if enough else []
 
@@ -107,19 +107,19 @@ class IMatch(Detector):
         evidence = {"signature": digest.hex(), "terms": terms, "rarest": shown}
         return Match(1.0, Relation.NEAR_DUPLICATE, evidence)
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         match = self.compare(new, old)
         terms, digest, shown = self._read(new)
         old_terms, old_digest, old_shown = self._read(old)
         unequal = {"signatures": [digest.hex(), old_digest.hex()], "terms": [terms, old_terms]}
-        equal = Bar("", 1, int(match is not None), at_least=True, measure="equal signatures")
-        return Opinion(
+        equal = Threshold("", 1, int(match is not None), at_least=True, measure="equal signatures")
+        return Assessment(
             self.name,
             match,
             match.similarity if match else None,
             match.evidence if match else unequal,
             (equal,),
-            (Exhibit.of_elements(_RAREST_UNIT, shown, old_shown),),
+            (Evidence.of_elements(_RAREST_UNIT, shown, old_shown),),
         )
 
     def scheme(self) -> Mapping[str, object]:
@@ -142,7 +142,7 @@ class IMatch(Detector):
         return terms, digest, sketch[_HEADER.size :].decode("utf-8", "replace").split(" ")
 
 
-def encode_terms(terms: Iterable[Term]) -> list[bytes]:
+def encode_terms(terms: Iterable[LexiconTerm]) -> list[bytes]:
     """Return the words of terms in UTF-8."""
     return [term.word.encode("utf-8", "surrogatepass") for term in terms]
 
@@ -155,7 +155,7 @@ def signature(words: Iterable[bytes], seed: int) -> bytes:
     return sha1(seed.to_bytes(8, "little") + b" ".join(words), usedforsecurity=False).digest()
 
 
-def rarest_terms(terms: Sequence[Term]) -> bytes:
+def rarest_terms(terms: Sequence[LexiconTerm]) -> bytes:
     """Return the rarest terms as UTF-8, separated by spaces."""
     found = nsmallest(_SHOWN_TERMS, terms, key=lambda term: (-term.nidf, term.word))
     return " ".join(term.word[:_SHOWN_LENGTH] for term in found).encode("utf-8", "replace")
@@ -205,16 +205,16 @@ class IMatchRandomized(IMatch):
         common, similarity, evidence = self._measure(self._read_all(new), self._read_all(old))
         return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if common else None
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         first, second = self._read_all(new), self._read_all(old)
         common, similarity, evidence = self._measure(first, second)
-        return Opinion(
+        return Assessment(
             self.name,
             self.compare(new, old),
             similarity,
             evidence,
-            (Bar("", 1, common, at_least=True, measure="equal signatures"),),
-            (Exhibit.of_elements(_RAREST_UNIT, first.rarest, second.rarest),),
+            (Threshold("", 1, common, at_least=True, measure="equal signatures"),),
+            (Evidence.of_elements(_RAREST_UNIT, first.rarest, second.rarest),),
         )
 
     def scheme(self) -> Mapping[str, object]:

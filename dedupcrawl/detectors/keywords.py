@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Detector, Evidence, Fingerprint, Match, Relation, Threshold
 from dedupcrawl.text.lexicon import keywords, open_lexicon
 from dedupcrawl.text.shingles import seeded_hash
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dedupcrawl.text.features import Features
-    from dedupcrawl.text.lexicon import Keyword, Lexicon
+    from dedupcrawl.text.lexicon import Lexicon, WeightedTerm
 
 _HEADER = struct.Struct("<BBH16s")
 _TAG = 0x54
@@ -87,21 +87,23 @@ class Keywords(Detector):
             return None
         return Match(1 - difference, Relation.NEAR_DUPLICATE, evidence | {"difference": round(difference, 5)})
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         first, second = self._read(new), self._read(old)
         is_equal = first.digest == second.digest
-        bars = [Bar("", 1, int(is_equal), at_least=True, measure="equal MD5")]
+        thresholds = [Threshold("", 1, int(is_equal), at_least=True, measure="equal MD5")]
         figures = self._evidence(first)
         similarity = 1.0 if is_equal else None
         if not is_equal:
             figures["older_md5"] = second.digest.hex()
         elif self._has_weights:
             found, measure = weight_difference(first.weights, second.weights), "difference of the weights"
-            bars.append(Bar("difference", self.difference, found, at_least=False, measure=measure, is_strict=True))
+            thresholds.append(
+                Threshold("difference", self.difference, found, at_least=False, measure=measure, is_strict=True)
+            )
             figures["difference"], similarity = round(found, 5), 1 - found
         unit = "summaries" if self._by_summary else "keywords"
-        exhibit = Exhibit.of_elements(unit, self._elements(first), self._elements(second))
-        return Opinion(self.name, self.compare(new, old), similarity, figures, tuple(bars), (exhibit,))
+        piece = Evidence.of_elements(unit, self._elements(first), self._elements(second))
+        return Assessment(self.name, self.compare(new, old), similarity, figures, tuple(thresholds), (piece,))
 
     def words_in(self, sketch: bytes) -> tuple[str, ...]:
         """Return the keywords in a sketch, cut to 32 characters; an empty tuple for variant 1."""
@@ -154,7 +156,7 @@ class Keywords(Detector):
         shown = " ".join(keyword.word[:_SHOWN_LENGTH] for keyword in found)
         return self._fingerprint(joined.encode("utf-8", "surrogatepass"), found, shown)
 
-    def _fingerprint(self, hashed: bytes, weighted: Sequence[Keyword], shown: str) -> Fingerprint:
+    def _fingerprint(self, hashed: bytes, weighted: Sequence[WeightedTerm], shown: str) -> Fingerprint:
         digest = md5(self.seed.to_bytes(8, "little") + hashed, usedforsecurity=False).digest()
         key = seeded_hash(digest, 8, self.seed)
         weights = np.array([keyword.weight for keyword in weighted] if self._has_weights else [], "<f4").tobytes()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Detector, Exhibit, Fingerprint, Match
+from dedupcrawl.detectors.base import Detector, Evidence, Fingerprint, Match
 from dedupcrawl.detectors.lsh import (
     ROUNDS,
     band_keys,
@@ -18,7 +18,7 @@ from dedupcrawl.detectors.lsh import (
     fast_similarity_sketch,
     fast_similarity_sketches,
 )
-from dedupcrawl.detectors.relations import MatchBounds, SlotAgreement, TextSize
+from dedupcrawl.detectors.relations import MatchLimits, SlotOverlap, TextSize
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features, hasher, is_compiled, loaded, normalizer
 from dedupcrawl.text.shingles import MAX_SHINGLE, seeded_constants
@@ -26,7 +26,7 @@ from dedupcrawl.text.shingles import MAX_SHINGLE, seeded_constants
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.detectors.lsh import Slots
     from dedupcrawl.text._kernel import Sketcher
     from dedupcrawl.text.features import FeaturesBatch
@@ -131,16 +131,16 @@ class MinHash(Detector):
         new_size, new_slots = self._read(new)
         old_size, old_slots = self._read(old)
         differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
-        agreement = SlotAgreement(differing.count(0), self.slots, _CHANCE_AGREEMENT)
+        agreement = SlotOverlap(differing.count(0), self.slots, _CHANCE_AGREEMENT)
         return agreement.match(new_size, old_size, self._bounds)
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         new_size, new_slots = self._read(new)
         old_size, old_slots = self._read(old)
         differing = (new_slots ^ old_slots).to_bytes(self.slots, "little")
-        exhibit = Exhibit.of_places("slots", differing)
-        agreement = SlotAgreement(differing.count(0), self.slots, _CHANCE_AGREEMENT)
-        return agreement.opinion(self.name, new_size, old_size, self._bounds, exhibit)
+        piece = Evidence.of_places("slots", differing)
+        agreement = SlotOverlap(differing.count(0), self.slots, _CHANCE_AGREEMENT)
+        return agreement.assessment(self.name, new_size, old_size, self._bounds, piece)
 
     def scheme(self) -> Mapping[str, object]:
         bands, rows = self._bands()
@@ -154,8 +154,8 @@ class MinHash(Detector):
         return choose_bands(min(self.threshold, self.floor), min(self.filed, self.slots), self.miss_weight)
 
     @cached_property
-    def _bounds(self) -> MatchBounds:
-        return MatchBounds(self.threshold, self.length_ratio, self.length_slack, self.containment)
+    def _bounds(self) -> MatchLimits:
+        return MatchLimits(self.threshold, self.length_ratio, self.length_slack, self.containment)
 
     def _read(self, sketch: bytes) -> tuple[TextSize, int]:
         """Return the size of a page, and its slots as one number."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dedupcrawl.detectors.base import Bar, Detector, Fingerprint, Match
+from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Threshold
 from dedupcrawl.detectors.simhash import (
     MAX_KEYS,
     WORD_BITS,
+    assessment_by_bits,
     block_keys,
     hamming_distance,
     match_by_bits,
-    opinion_by_bits,
     read_bits,
     sign_bits,
 )
@@ -21,7 +21,7 @@ from dedupcrawl.text.shingles import mix, seeded_constants
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.shingles import Hashes
 
@@ -69,11 +69,11 @@ class RandomProjection(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         return match_by_bits(self._read(new), self._read(old), self.agreement)
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         first, second = self._read(new), self._read(old)
         agree = self.bits - hamming_distance(first, second)
-        bar = Bar("agreement", self.agreement, agree, at_least=True, measure="bits that agree")
-        return opinion_by_bits(self, first, second, bar, self.compare(new, old))
+        threshold = Threshold("agreement", self.agreement, agree, at_least=True, measure="bits that agree")
+        return assessment_by_bits(self, first, second, threshold, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
         return {"version": 1, **asdict(self)}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class LazyDetectors(Mapping[str, "type[Detector]"]):
+class DetectorRegistry(Mapping[str, "type[Detector]"]):
     """Detector classes by name, in a fixed order. A class is imported on first access."""
 
     package: str  #: dotted name of the package
@@ -41,7 +41,7 @@ class LazyDetectors(Mapping[str, "type[Detector]"]):
 
 
 #: Existing stores depend on the order, so new detectors are added at the end.
-DETECTORS: Mapping[str, type[Detector]] = LazyDetectors(
+DETECTORS: Mapping[str, type[Detector]] = DetectorRegistry(
     "dedupcrawl.detectors",
     {
         "exact": "exact:Exact",

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
-from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Evidence, Match, Relation, Threshold
 
 _MIN_AGREEMENT = 8  #: at least one slot in this number must agree
 _MAX_DEVIATIONS = 6  #: standard deviations of an estimate; chance exceeds six once in a billion pairs
 
 
 @dataclass(frozen=True, slots=True)
-class MatchBounds:
+class MatchLimits:
     """The bounds of a match."""
 
     similarity: float  #: lowest Jaccard similarity of a near-duplicate, 0…1
@@ -58,16 +58,16 @@ def are_similar_lengths(new: int, old: int, ratio: float, slack: int) -> bool:
     return length_ratio(new, old) <= ratio and abs(new - old) <= slack
 
 
-def length_bars(new: int, old: int, ratio: float, slack: int) -> tuple[Bar, Bar]:
+def length_thresholds(new: int, old: int, ratio: float, slack: int) -> tuple[Threshold, Threshold]:
     """Return the two conditions of :func:`are_similar_lengths`."""
     difference, measure = abs(new - old), "difference of the lengths in characters"
     return (
-        Bar("length_ratio", ratio, length_ratio(new, old), at_least=False, measure="longer / shorter"),
-        Bar("length_slack", slack, difference, at_least=False, measure=measure),
+        Threshold("length_ratio", ratio, length_ratio(new, old), at_least=False, measure="longer / shorter"),
+        Threshold("length_slack", slack, difference, at_least=False, measure=measure),
     )
 
 
-def relate(overlap: Overlap, new: TextSize, old: TextSize, bounds: MatchBounds) -> Relation | None:
+def relate(overlap: Overlap, new: TextSize, old: TextSize, bounds: MatchLimits) -> Relation | None:
     """Return how a new page relates to an earlier one; ``None`` if it does not."""
     has_similar_length = are_similar_lengths(new.length, old.length, bounds.length_ratio, bounds.length_slack)
     if has_similar_length and overlap.similarity >= bounds.similarity:
@@ -78,7 +78,7 @@ def relate(overlap: Overlap, new: TextSize, old: TextSize, bounds: MatchBounds) 
 
 
 @dataclass(frozen=True, slots=True)
-class OverlapMeasurement:
+class OverlapMeasurements:
     """The measured values of a pair."""
 
     overlap: Overlap
@@ -86,20 +86,20 @@ class OverlapMeasurement:
     old: TextSize  #: size of the earlier page
     counts: dict[str, object]  #: of the evidence, as JSON values
 
-    def match(self, bounds: MatchBounds) -> Match | None:
+    def match(self, bounds: MatchLimits) -> Match | None:
         """Return the match of the pair within ``bounds``."""
         relation = relate(self.overlap, self.new, self.old, bounds)
         return Match(self.overlap.similarity, relation, self._evidence) if relation else None
 
-    def opinion(
-        self, detector: str, bounds: MatchBounds, exhibit: Exhibit, minimum: Bar, *, constant: str = "threshold"
-    ) -> Opinion:
-        """Return the opinion of ``detector`` on the pair.
+    def assessment(
+        self, detector: str, bounds: MatchLimits, piece: Evidence, minimum: Threshold, *, constant: str = "threshold"
+    ) -> Assessment:
+        """Return the assessment of ``detector`` on the pair.
 
         Args:
             detector: Name of the detector.
             bounds: The bounds of a match.
-            exhibit: The common parts of the sketches.
+            piece: The common parts of the sketches.
             minimum: Fixed condition of the method; shown only if the pair does not meet it.
             constant: Name of the constant that sets ``bounds.similarity``.
         """
@@ -107,18 +107,21 @@ class OverlapMeasurement:
         unmet = () if minimum.is_met else (minimum,)
         shorter, contained = ("new", overlap.new_in_old) if lengths[0] <= lengths[1] else ("older", overlap.old_in_new)
         part = f"share of the {shorter} page in the other"
-        return Opinion(
+        return Assessment(
             detector,
             None if unmet else self.match(bounds),
             overlap.similarity,
             self._evidence,
             (
                 *unmet,
-                Bar(constant, bounds.similarity, overlap.similarity, at_least=True, measure="similarity"),
-                *length_bars(*lengths, bounds.length_ratio, bounds.length_slack),
+                Threshold(constant, bounds.similarity, overlap.similarity, at_least=True, measure="similarity"),
+                *length_thresholds(*lengths, bounds.length_ratio, bounds.length_slack),
             ),
-            (exhibit,),
-            part_bars=(*unmet, Bar("containment", bounds.containment, contained, at_least=True, measure=part)),
+            (piece,),
+            part_thresholds=(
+                *unmet,
+                Threshold("containment", bounds.containment, contained, at_least=True, measure=part),
+            ),
         )
 
     @property
@@ -133,7 +136,7 @@ class OverlapMeasurement:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotAgreement:
+class SlotOverlap:
     """The number of agreeing slots of two sketches."""
 
     agreeing: int  #: number of agreeing slots
@@ -146,7 +149,7 @@ class SlotAgreement:
         """The estimate of J, corrected for chance, 0…1."""
         return max(0.0, (self.agreeing / self.slots - self.chance) / (1 - self.chance))
 
-    def match(self, new: TextSize, old: TextSize, bounds: MatchBounds) -> Match | None:
+    def match(self, new: TextSize, old: TextSize, bounds: MatchLimits) -> Match | None:
         """Return the match of two pages, given their sizes.
 
         Containment multiplies the estimate and its error by up to the ratio of the sizes. Therefore less than
@@ -168,15 +171,17 @@ class SlotAgreement:
         most = min(new.features, old.features) / max(new.features, old.features)
         return min(1.0, most + _MAX_DEVIATIONS * sqrt(most * (1 - most) / self.slots) + 1 / self.slots)
 
-    def opinion(self, detector: str, new: TextSize, old: TextSize, bounds: MatchBounds, slots: Exhibit) -> Opinion:
-        """Return the opinion on two pages, given their sizes and the exhibit of their slots."""
+    def assessment(
+        self, detector: str, new: TextSize, old: TextSize, bounds: MatchLimits, slots: Evidence
+    ) -> Assessment:
+        """Return the assessment on two pages, given their sizes and the evidence of their slots."""
         least = self.slots / _MIN_AGREEMENT
-        minimum = Bar("", least, self.agreeing, at_least=True, measure="slots that agree")
+        minimum = Threshold("", least, self.agreeing, at_least=True, measure="slots that agree")
         limit = self.limit(new, old)
         if self.similarity > limit:
-            minimum = Bar("", limit, self.similarity, at_least=False, measure="similarity that the sizes allow")
-        return self._measured(new, old).opinion(detector, bounds, slots, minimum)
+            minimum = Threshold("", limit, self.similarity, at_least=False, measure="similarity that the sizes allow")
+        return self._measured(new, old).assessment(detector, bounds, slots, minimum)
 
-    def _measured(self, new: TextSize, old: TextSize) -> OverlapMeasurement:
+    def _measured(self, new: TextSize, old: TextSize) -> OverlapMeasurements:
         overlap = Overlap.estimated(self.similarity, new.features, old.features)
-        return OverlapMeasurement(overlap, new, old, {"slots": f"{self.agreeing} of {self.slots}"})
+        return OverlapMeasurements(overlap, new, old, {"slots": f"{self.agreeing} of {self.slots}"})

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Detector, Evidence, Fingerprint, Match, Relation, Threshold
 from dedupcrawl.text.features import weigh_bits
 from dedupcrawl.text.normalize import CODE
 from dedupcrawl.text.shingles import GOLDEN, MASK64, seeded_constants, split_mix
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.text.features import Features
     from dedupcrawl.text.normalize import Indices
-    from dedupcrawl.text.shingles import Hashes, Tokens
+    from dedupcrawl.text.shingles import Hashes, TokenTable
 
 
 T = TypeVar("T", bound=np.generic)
@@ -95,7 +95,7 @@ class SimHash(Detector):
     def fingerprint(self, features: Features) -> Fingerprint | None:
         if not len(features.tokens(self.seed).hashes):
             return None
-        weighting = ShingleWeighting(self.characters, self.words, self.seed, self.bits // WORD_BITS)
+        weighting = ShingleHasher(self.characters, self.words, self.seed, self.bits // WORD_BITS)
         weigh = weighting.by_terms if self.weights == "terms" else weighting.by_occurrences
         shingles = weigh(self._fields(features))
         bits = b"".join(sign_bits(hashes, shingles.weights) for hashes in shingles.hashes)
@@ -104,11 +104,11 @@ class SimHash(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         return match_by_bits(self._read(new), self._read(old), self.bits - self.distance)
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         first, second = self._read(new), self._read(old)
         distance = hamming_distance(first, second)
-        bar = Bar("distance", self.distance, distance, at_least=False, measure="bits that differ")
-        return opinion_by_bits(self, first, second, bar, self.compare(new, old))
+        threshold = Threshold("distance", self.distance, distance, at_least=False, measure="bits that differ")
+        return assessment_by_bits(self, first, second, threshold, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
         return {"version": 2, **asdict(self), "blocks": self._blocks}
@@ -117,7 +117,7 @@ class SimHash(Detector):
     def _blocks(self) -> int:
         return self.blocks or self.distance + 1
 
-    def _fields(self, features: Features) -> list[WeightedField]:
+    def _fields(self, features: Features) -> list[WeightedText]:
         page = features.page
         others = (
             (self.title_weight, page.title_field),
@@ -125,21 +125,21 @@ class SimHash(Detector):
             (self.anchors_weight, page.anchors),
         )
         used = [(features.features_of(text).tokens(self.seed), weight) for weight, text in others if weight and text]
-        main = WeightedField(features.tokens(self.seed), self.text_weight)
-        return [main, *(WeightedField(tokens, weight) for tokens, weight in used if len(tokens.hashes))]
+        main = WeightedText(features.tokens(self.seed), self.text_weight)
+        return [main, *(WeightedText(tokens, weight) for tokens, weight in used if len(tokens.hashes))]
 
     def _read(self, sketch: bytes) -> bytes:
         return read_bits(self, sketch, _TAG, self.bits)
 
 
-class WeightedField(NamedTuple):
+class WeightedText(NamedTuple):
     """A text of the page and its weight."""
 
-    tokens: Tokens  #: at least one token
+    tokens: TokenTable  #: at least one token
     weight: int
 
 
-class WeightedShingles(NamedTuple):
+class ShingleTable(NamedTuple):
     """Hashes of shingles and their weights."""
 
     hashes: Sequence[Hashes]  #: one array per 64 bits of a fingerprint
@@ -147,7 +147,7 @@ class WeightedShingles(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ShingleWeighting:
+class ShingleHasher:
     """How texts are divided into shingles, and how shingles are hashed and weighted."""
 
     characters: int  #: tokens of a shingle that starts at a character of a script without spaces
@@ -155,15 +155,15 @@ class ShingleWeighting:
     seed: int  #: seed of the polynomials
     hashes: int  #: Rabin fingerprints of 64 bits per shingle
 
-    def by_occurrences(self, fields: Sequence[WeightedField]) -> WeightedShingles:
+    def by_occurrences(self, fields: Sequence[WeightedText]) -> ShingleTable:
         """Weight every occurrence of a shingle by its field."""
         parts = [self._hashes(field.tokens) for field in fields]
         if len({field.weight for field in fields}) == 1:
-            return WeightedShingles(_joined_parts(parts), None)
+            return ShingleTable(_joined_parts(parts), None)
         weights = [np.full(len(part[0]), field.weight) for field, part in zip(fields, parts, strict=True)]
-        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
+        return ShingleTable(_joined_parts(parts), np.concatenate(weights))
 
-    def by_terms(self, fields: Sequence[WeightedField]) -> WeightedShingles:
+    def by_terms(self, fields: Sequence[WeightedText]) -> ShingleTable:
         """Weight every shingle by the sum of the term frequencies of its tokens plus the weight of its field.
 
         The term frequency is the number of occurrences of a token in all fields together. The shingles of a
@@ -175,32 +175,32 @@ class ShingleWeighting:
             _, first = np.unique(hashes[0], return_index=True)
             parts.append([part[first] for part in hashes])
             weights.append(self._sums(field.tokens, frequencies)[first] + field.weight)
-        return WeightedShingles(_joined_parts(parts), np.concatenate(weights))
+        return ShingleTable(_joined_parts(parts), np.concatenate(weights))
 
-    def _hashes(self, stream: Tokens) -> list[Hashes]:
+    def _hashes(self, stream: TokenTable) -> list[Hashes]:
         of, runs, seed = symbols(stream), self._runs(stream), self.seed
         return [
             _concatenated([run.select(rabin_fingerprints(of, run.length, seed, number)) for run in runs])
             for number in range(self.hashes)
         ]
 
-    def _sums(self, stream: Tokens, frequencies: Counts) -> Counts:
+    def _sums(self, stream: TokenTable, frequencies: Counts) -> Counts:
         sums = np.concatenate((np.zeros(1, np.int64), np.cumsum(frequencies)))
         runs = self._runs(stream)
         return _concatenated([run.select(sums[run.length :] - sums[: -run.length]) for run in runs])
 
-    def _runs(self, stream: Tokens) -> list[_ShingleRun]:
+    def _runs(self, stream: TokenTable) -> list[_ShingleGroup]:
         """Return where shingles start, with the same result as :func:`~dedupcrawl.text.shingles.shingles`."""
         at, count = stream.characters, len(stream.characters)
         found = int(np.count_nonzero(at))
         if found in (0, count):
-            return [_ShingleRun(min(count, self.characters if found else self.words), None)]
+            return [_ShingleGroup(min(count, self.characters if found else self.words), None)]
         both = ((self.characters, at), (self.words, ~at))
-        runs = [_ShingleRun(size, starts[: count - size + 1]) for size, starts in both if size <= count]
-        return [run for run in runs if np.any(run.starts)] or [_ShingleRun(count, None)]
+        runs = [_ShingleGroup(size, starts[: count - size + 1]) for size, starts in both if size <= count]
+        return [run for run in runs if np.any(run.starts)] or [_ShingleGroup(count, None)]
 
 
-class _ShingleRun(NamedTuple):
+class _ShingleGroup(NamedTuple):
     """Shingles of one length."""
 
     length: int  #: tokens
@@ -218,14 +218,14 @@ def _concatenated(arrays: Sequence[npt.NDArray[T]]) -> npt.NDArray[T]:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _term_frequencies(fields: Sequence[WeightedField]) -> list[Counts]:
+def _term_frequencies(fields: Sequence[WeightedText]) -> list[Counts]:
     """Return for every field the number of occurrences of each of its tokens in all fields."""
     hashes = [field.tokens.hashes for field in fields]
     _, inverse, counts = np.unique(np.concatenate(hashes), return_inverse=True, return_counts=True)
     return np.split(counts[inverse], np.cumsum([len(part) for part in hashes])[:-1])
 
 
-class Symbols(NamedTuple):
+class SymbolKeys(NamedTuple):
     """Symbols, split for the table lookup."""
 
     low: Indices  #: the lower 16 bits of each symbol
@@ -237,7 +237,7 @@ class _SymbolTable(NamedTuple):
     octets: tuple[Hashes, Hashes]  #: remainder for each value of the upper two bytes
 
 
-def symbols(stream: Tokens) -> Symbols:
+def symbols(stream: TokenTable) -> SymbolKeys:
     """Return the symbol of each token.
 
     It is the code point of a character of a script without spaces, and half the keyed hash of a word. Symbols of
@@ -247,15 +247,15 @@ def symbols(stream: Tokens) -> Symbols:
     codes = points & CODE
     if np.count_nonzero(at) == len(at):
         if not len(codes) or codes.max() <= _LOW:
-            return Symbols(codes.astype(np.int64), None)
+            return SymbolKeys(codes.astype(np.int64), None)
         values = codes.astype(np.uint64)
     else:
         values = np.where(at, codes, hashes >> _UPPER_HALF)
     third, fourth = (values >> np.uint64(_LOW_BITS)) & _OCTET, values >> np.uint64(_LOW_BITS + 8)
-    return Symbols((values & _LOW).view(np.int64), (third.view(np.int64), fourth.view(np.int64)))
+    return SymbolKeys((values & _LOW).view(np.int64), (third.view(np.int64), fourth.view(np.int64)))
 
 
-def rabin_fingerprints(of: Symbols, length: int, seed: int, number: int = 0) -> Hashes:
+def rabin_fingerprints(of: SymbolKeys, length: int, seed: int, number: int = 0) -> Hashes:
     """Return the fingerprint of every run of ``length`` symbols; ``number`` selects the polynomial."""
     count = len(of.low) - length + 1
     if count < 1:
@@ -266,7 +266,7 @@ def rabin_fingerprints(of: Symbols, length: int, seed: int, number: int = 0) -> 
     return result
 
 
-def _remainders(of: Symbols, table: _SymbolTable) -> Hashes:
+def _remainders(of: SymbolKeys, table: _SymbolTable) -> Hashes:
     result: Hashes = table.low.take(of.low)
     if of.octets:
         result ^= table.octets[0].take(of.octets[0])
@@ -414,13 +414,17 @@ def match_by_bits(new: bytes, old: bytes, least: int) -> Match | None:
     return Match(found / bits, Relation.NEAR_DUPLICATE, {"bits": f"{found} of {bits}"})
 
 
-def opinion_by_bits(detector: Detector, new: bytes, old: bytes, bar: Bar, match: Match | None) -> Opinion:
-    """Return the opinion on two fingerprints, given their ``match`` and the condition ``bar``."""
+def assessment_by_bits(
+    detector: Detector, new: bytes, old: bytes, threshold: Threshold, match: Match | None
+) -> Assessment:
+    """Return the assessment on two fingerprints, given their ``match`` and the condition ``threshold``."""
     bits = 8 * len(new)
     differing = int.from_bytes(new, "little") ^ int.from_bytes(old, "little")
     found = bits - differing.bit_count()
-    exhibit = Exhibit.of_bits("bits", differing, bits)
-    return Opinion(detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, bars=(bar,), exhibits=(exhibit,))
+    piece = Evidence.of_bits("bits", differing, bits)
+    return Assessment(
+        detector.name, match, found / bits, {"bits": f"{found} of {bits}"}, thresholds=(threshold,), evidence=(piece,)
+    )
 
 
 def hamming_distance(new: bytes, old: bytes) -> int:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Detector, Evidence, Fingerprint, Match, Relation, Threshold
 from dedupcrawl.detectors.lsh import bucket_keys
 from dedupcrawl.text.normalize import normalize
 from dedupcrawl.text.shingles import seeded_hash
@@ -139,13 +139,13 @@ class SpotSigs(Detector):
         similarity, evidence = _measure(new_elements, old_elements)
         return Match(similarity, Relation.NEAR_DUPLICATE, evidence) if similarity >= self.tau else None
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         both = self._read(new), self._read(old)
         similarity, evidence = _measure(*both)
-        bar = Bar("tau", self.tau, similarity, at_least=True, measure="similarity")
+        threshold = Threshold("tau", self.tau, similarity, at_least=True, measure="similarity")
         names = ([f"{element:08x}" for element in elements.tolist()] for elements in both)
-        exhibit = Exhibit.of_elements("spots", *names)
-        return Opinion(self.name, self.compare(new, old), similarity, evidence, (bar,), (exhibit,))
+        piece = Evidence.of_elements("spots", *names)
+        return Assessment(self.name, self.compare(new, old), similarity, evidence, (threshold,), (piece,))
 
     def scheme(self) -> Mapping[str, object]:
         stop_words = "\n".join(sorted(self.stop_words)).encode()

@@ -1,6 +1,6 @@
 """Exact totals of a run: counters, hosts, flows between hosts, time slices, histograms of similarity.
 
-:class:`RunCounters` collects them between two writes; the ``merge_…`` functions add up several ledgers.
+:class:`UnwrittenCounts` collects them between two writes; the ``merge_…`` functions add up several ledgers.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import Status
-from dedupcrawl.ledger.ledger_schema import Fate, stored_host
+from dedupcrawl.ledger.ledger_schema import Outcome, stored_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dedupcrawl.detectors.base import Detector, Opinion
-    from dedupcrawl.ledger.ledger_schema import Entry, EntryHandle
+    from dedupcrawl.detectors.base import Assessment, Detector
+    from dedupcrawl.ledger.ledger_schema import Entry, EntryState
 
 SliceCounts = tuple[int, int, int]  #: kept, dropped, unchecked
 
@@ -30,7 +30,7 @@ _THRESHOLD_NAMES = ("threshold", "share", "tau")  #: constants of detectors: the
 
 
 @dataclass(frozen=True, slots=True)
-class RunTotals:
+class RunCounts:
     """The totals of a run; exact even if only a sample of the pages is listed."""
 
     pages: int  #: checked and unchecked pages
@@ -47,7 +47,7 @@ class RunTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class SliceCount:
     """Pages in a time slice; slices have equal lengths and no gaps between them."""
 
     start: float  #: Unix time
@@ -57,7 +57,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class FlowCount:
     """Number of pages of one host that are duplicates of pages of another host (or of the same)."""
 
     copy: str  #: host of the duplicates
@@ -66,7 +66,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostCount:
     """Number of pages of a host."""
 
     name: str  #: host and port, or ``OTHER_HOSTS``
@@ -86,7 +86,7 @@ class Histogram:
     missed: tuple[int, ...]  #: pairs in each bin that it did not match
 
 
-class RunCounters:
+class UnwrittenCounts:
     """Counts that are not written to the ledger yet."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class RunCounters:
         """Whether anything was counted."""
         return bool(self.counts or self.hosts or self.slices)
 
-    def count_verdict(self, entry: Entry, handle: EntryHandle, *, again: bool) -> None:
+    def count_verdict(self, entry: Entry, handle: EntryState, *, again: bool) -> None:
         """Count a verdict; ``again``: it replaces an earlier verdict on the same page."""
         if handle.is_unchecked or not again:
             self.hosts[handle.host, PAGES_INDEX] += 1
@@ -112,32 +112,32 @@ class RunCounters:
             self.flows[handle.host, stored_host(entry.verdict.of or "")] += 1
             self.detectors[entry.verdict.detector or ""] += 1
         for comparison in entry.comparisons:
-            for opinion in comparison.opinions:
-                self._count_opinion(opinion)
+            for assessment in comparison.assessments:
+                self._count_assessment(assessment)
 
-    def count_fate(self, handle: EntryHandle, fate: Fate) -> None:
-        """Count the fate of a page, if it is kept or dropped."""
-        index = {Fate.KEPT: KEPT_INDEX, Fate.DROPPED: DROPPED_INDEX}.get(fate)
+    def count_outcome(self, handle: EntryState, outcome: Outcome) -> None:
+        """Count the outcome of a page, if it is kept or dropped."""
+        index = {Outcome.KEPT: KEPT_INDEX, Outcome.DROPPED: DROPPED_INDEX}.get(outcome)
         if index is None:
             return
         self.hosts[handle.host, index] += 1
         if not handle.is_unchecked:
             self.slices[handle.second, index - 1] += 1
 
-    def add(self, other: RunCounters) -> None:
+    def add(self, other: UnwrittenCounts) -> None:
         """Add the counts of another object."""
         for name, counts in vars(other).items():
             vars(self)[name].update(counts)
 
-    def _count_opinion(self, opinion: Opinion) -> None:
-        if opinion.similarity is None:
+    def _count_assessment(self, assessment: Assessment) -> None:
+        if assessment.similarity is None:
             return
-        self.bins[opinion.detector, bin_of(opinion.similarity), opinion.match is not None] += 1
-        if opinion.detector not in self.thresholds:
-            for bar in opinion.bars:
-                # Constants have several names (_THRESHOLD_NAMES); bars of a member measure something else.
-                if bar.measure == "similarity" and bar.at_least:
-                    self.thresholds[opinion.detector] = bar.value
+        self.bins[assessment.detector, bin_of(assessment.similarity), assessment.match is not None] += 1
+        if assessment.detector not in self.thresholds:
+            for threshold in assessment.thresholds:
+                # Constants have several names (_THRESHOLD_NAMES); thresholds of a member measure something else.
+                if threshold.measure == "similarity" and threshold.at_least:
+                    self.thresholds[assessment.detector] = threshold.value
 
 
 def bin_of(similarity: float) -> int:
@@ -168,11 +168,11 @@ def widened(counts: Mapping[int, SliceCounts], factor: int) -> dict[int, SliceCo
     return wider
 
 
-def totals_from_counters(counts: Mapping[str, int]) -> RunTotals:
+def totals_from_counters(counts: Mapping[str, int]) -> RunCounts:
     """Return the totals; ``counts`` has the names of the stats without ``dedup/``."""
     unchecked = _counts_below("unchecked/", counts)
     checked = counts.get("checked", 0)
-    return RunTotals(
+    return RunCounts(
         pages=checked + sum(unchecked.values()),
         checked=checked,
         duplicates=_counts_below("duplicate/", counts),
@@ -189,22 +189,22 @@ def _counts_below(prefix: str, counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
 
 
-def merge_hosts(hosts: Iterable[Host]) -> tuple[Host, ...]:
+def merge_hosts(hosts: Iterable[HostCount]) -> tuple[HostCount, ...]:
     """Add up the counts of each host; hosts with most pages first."""
-    sums: dict[str, Host] = {}
+    sums: dict[str, HostCount] = {}
     for each in hosts:
         name = each.name or OTHER_HOSTS
-        before = sums.get(name, Host(name, 0, 0, 0))
-        sums[name] = Host(name, before.pages + each.pages, before.kept + each.kept, before.dropped + each.dropped)
+        before = sums.get(name, HostCount(name, 0, 0, 0))
+        sums[name] = HostCount(name, before.pages + each.pages, before.kept + each.kept, before.dropped + each.dropped)
     return tuple(sorted(sums.values(), key=lambda each: (-each.pages, each.name)))
 
 
-def merge_flows(flows: Iterable[Flow]) -> tuple[Flow, ...]:
+def merge_flows(flows: Iterable[FlowCount]) -> tuple[FlowCount, ...]:
     """Add up the counts of each pair of hosts; pairs with most pages first."""
     sums: Counter[tuple[str, str]] = Counter()
     for each in flows:
         sums[each.copy or OTHER_HOSTS, each.source or OTHER_HOSTS] += each.pages
-    return tuple(Flow(*hosts, n) for hosts, n in sorted(sums.items(), key=lambda each: (-each[1], each[0])))
+    return tuple(FlowCount(*hosts, n) for hosts, n in sorted(sums.items(), key=lambda each: (-each[1], each[0])))
 
 
 def merge_histograms(histograms: Iterable[Histogram]) -> tuple[Histogram, ...]:
@@ -226,7 +226,7 @@ def _add_histograms(one: Histogram, two: Histogram) -> Histogram:
     )
 
 
-def merge_slices(slices: Iterable[tuple[int, Iterable[Slice]]]) -> tuple[Slice, ...]:
+def merge_slices(slices: Iterable[tuple[int, Iterable[SliceCount]]]) -> tuple[SliceCount, ...]:
     """Add up time slices; return at most :data:`MAX_SLICES` of equal length, without gaps.
 
     Args:
@@ -244,4 +244,4 @@ def merge_slices(slices: Iterable[tuple[int, Iterable[Slice]]]) -> tuple[Slice, 
             for kind, n in enumerate(found):
                 sums[number, kind] += n
     numbers = range(min(starts) // width, max(starts) // width + 1)
-    return tuple(Slice(float(number * width), *(sums[number, kind] for kind in range(3))) for number in numbers)
+    return tuple(SliceCount(float(number * width), *(sums[number, kind] for kind in range(3))) for number in numbers)

@@ -9,19 +9,19 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from dedupcrawl.ledger.counters import BIN_EDGES, BINS, Flow, Histogram, Host, Slice
-from dedupcrawl.ledger.ledger_appender import LedgerAppender
+from dedupcrawl.ledger.counters import BIN_EDGES, BINS, FlowCount, Histogram, HostCount, SliceCount
+from dedupcrawl.ledger.ledger_appender import LedgerFileWriter
 from dedupcrawl.ledger.ledger_schema import (
     Entry,
-    Fate,
     LedgerLimits,
+    Outcome,
     ledger_errors,
     load_comparisons,
     load_verdict,
     open_for_reading,
     storable,
 )
-from dedupcrawl.utils.resources import Closing
+from dedupcrawl.utils.resources import ClosingContext
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.ledger.ledger_schema import Comparison
 
-_PAGE_COLUMNS = "pages.id, url, time, bytes, title, requests, fate, verdict"
+_PAGE_COLUMNS = "pages.id, url, time, bytes, title, requests, outcome, verdict"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleSize:
     """How many of the pages are listed; counts are always exact."""
 
     pages: int  #: rows
@@ -59,11 +59,11 @@ class LedgerRow:
 
     id: int
     entry: Entry  #: without text and comparisons; see :meth:`Ledger.text` and :meth:`Ledger.comparisons`
-    fate: Fate
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSize:
+class ClusterCount:
     """The number of pages with the same content."""
 
     name: str
@@ -73,7 +73,7 @@ class ClusterSize:
 
 
 @dataclass(frozen=True, slots=True)
-class NearMiss:
+class NearMissRow:
     """A page that was compared with an earlier page and did not match it."""
 
     page: int  #: id of its row
@@ -83,7 +83,7 @@ class NearMiss:
     similarity: float
 
 
-class Ledger(Closing):
+class Ledger(ClosingContext):
     """A snapshot of a ledger; a context manager.
 
     All methods raise :class:`~dedupcrawl.errors.DedupError` if the file is damaged.
@@ -96,7 +96,7 @@ class Ledger(Closing):
     @staticmethod
     def create(
         path: Path, about: Mapping[str, Any], *, resume: bool = False, limits: LedgerLimits | None = None
-    ) -> LedgerAppender:
+    ) -> LedgerFileWriter:
         """Create a ledger, and return its writer.
 
         Args:
@@ -109,7 +109,7 @@ class Ledger(Closing):
         Raises:
             DedupError: the file cannot be written, is not a ledger, or is being written by another process.
         """
-        return LedgerAppender.begin(path, about, resume=resume, limits=limits or LedgerLimits())
+        return LedgerFileWriter.begin(path, about, resume=resume, limits=limits or LedgerLimits())
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -139,16 +139,16 @@ class Ledger(Closing):
         return dict(self._query("SELECT name, n FROM detectors ORDER BY n DESC, name"))
 
     @property
-    def hosts(self) -> tuple[Host, ...]:
+    def hosts(self) -> tuple[HostCount, ...]:
         """Pages by host, most pages first; ``NO_HOST`` counts all unlisted hosts."""
         found = self._query("SELECT name, pages, kept, dropped FROM hosts ORDER BY pages DESC, name")
-        return tuple(Host(*row) for row in found)
+        return tuple(HostCount(*row) for row in found)
 
     @property
-    def flows(self) -> tuple[Flow, ...]:
+    def flows(self) -> tuple[FlowCount, ...]:
         """Duplicates by pair of hosts, most pages first; ``NO_HOST`` counts all unlisted hosts."""
         found = self._query("SELECT copy, source, n FROM flows ORDER BY n DESC, copy, source")
-        return tuple(Flow(*row) for row in found)
+        return tuple(FlowCount(*row) for row in found)
 
     @property
     def width(self) -> int:
@@ -156,11 +156,11 @@ class Ledger(Closing):
         return int(self._state("width", 1))
 
     @property
-    def slices(self) -> tuple[Slice, ...]:
+    def slices(self) -> tuple[SliceCount, ...]:
         """Pages by time slice, without empty slices; ``kept`` excludes unchecked pages."""
         width = self.width
         found = self._query("SELECT place, kept, dropped, unchecked FROM slices ORDER BY place")
-        return tuple(Slice(float(number * width), *counts) for number, *counts in found)
+        return tuple(SliceCount(float(number * width), *counts) for number, *counts in found)
 
     @property
     def histograms(self) -> tuple[Histogram, ...]:
@@ -183,17 +183,17 @@ class Ledger(Closing):
     # -- listed pages -------------------------------------------------------------------------
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> SampleSize:
         """How many of the pages are listed."""
         [(pages, texts)] = self._query("SELECT (SELECT count(*) FROM pages), (SELECT count(*) FROM bulk)")
         level, bulk_level = self._state("level", 0), self._state("bulk_level", 0)
-        return Sample(pages, 2**level, texts, 2**bulk_level, self._state("lost", 0))
+        return SampleSize(pages, 2**level, texts, 2**bulk_level, self._state("lost", 0))
 
-    def rows(self, fate: Fate | None = None) -> Iterator[LedgerRow]:
-        """Iterate over the listed pages (of one fate) in the order of their verdicts."""
-        if fate is None:
+    def rows(self, outcome: Outcome | None = None) -> Iterator[LedgerRow]:
+        """Iterate over the listed pages (of one outcome) in the order of their verdicts."""
+        if outcome is None:
             return self._rows("ORDER BY id")
-        return self._rows("WHERE fate = ? ORDER BY id", fate)
+        return self._rows("WHERE outcome = ? ORDER BY id", outcome)
 
     def row(self, id: int) -> LedgerRow | None:
         """Return a page; None if it is not listed."""
@@ -207,14 +207,14 @@ class Ledger(Closing):
         """Return the listed pages of a cluster, earliest first."""
         return tuple(self._rows("WHERE cluster = ? ORDER BY id", name))
 
-    def clusters(self, most: int, least: int = 2) -> tuple[ClusterSize, ...]:
+    def clusters(self, most: int, least: int = 2) -> tuple[ClusterCount, ...]:
         """Return the ``most`` largest listed clusters (-1: all) with at least ``least`` pages."""
         found = self._query(
             "SELECT name, pages, first, last FROM clusters WHERE pages >= ? ORDER BY pages DESC, name LIMIT ?",
             least,
             most,
         )
-        return tuple(ClusterSize(*row) for row in found)
+        return tuple(ClusterCount(*row) for row in found)
 
     def text(self, id: int) -> str | None:
         """Return the main text of a page; None if it is not stored."""
@@ -228,20 +228,20 @@ class Ledger(Closing):
             return () if held is None else load_comparisons(held)
         return ()
 
-    def misses(self, most: int) -> tuple[NearMiss, ...]:
+    def misses(self, most: int) -> tuple[NearMissRow, ...]:
         """Return the near misses with the highest similarities of all detectors, highest first."""
         found = self._query(
             "SELECT page, place, old, detector, similarity FROM misses ORDER BY similarity DESC, id LIMIT ?", most
         )
-        return tuple(NearMiss(*row) for row in found)
+        return tuple(NearMissRow(*row) for row in found)
 
     # -- queries ------------------------------------------------------------------------------
 
     def _rows(self, clause: str, *values: object) -> Iterator[LedgerRow]:
         for row in self._query(f"SELECT {_PAGE_COLUMNS} FROM pages {clause}", *values):  # noqa: S608  # constants only
-            id_, url, time, size, title, requests, fate, verdict = row
+            id_, url, time, size, title, requests, outcome, verdict = row
             entry = Entry(url, time, load_verdict(url, verdict), size, title, requests=requests)
-            yield LedgerRow(id_, entry, Fate(fate))
+            yield LedgerRow(id_, entry, Outcome(outcome))
 
     def _state(self, name: str, default: Any = None) -> Any:
         for (value,) in self._query("SELECT value FROM state WHERE name = ?", name):

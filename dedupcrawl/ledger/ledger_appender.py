@@ -16,12 +16,12 @@ from filelock import FileLock, Timeout
 
 from dedupcrawl.decision import Status
 from dedupcrawl.errors import DedupError
-from dedupcrawl.ledger.counters import RunCounters, slice_width, widened
+from dedupcrawl.ledger.counters import UnwrittenCounts, slice_width, widened
 from dedupcrawl.ledger.ledger_schema import (
     MAX_NAME_CHARS,
     NO_HOST,
-    EntryHandle,
-    Fate,
+    EntryState,
+    Outcome,
     checkpoint,
     create_database,
     dump_comparisons,
@@ -35,7 +35,7 @@ from dedupcrawl.ledger.ledger_schema import (
     storable,
     stored_host,
 )
-from dedupcrawl.utils.resources import Closing
+from dedupcrawl.utils.resources import ClosingContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -72,9 +72,9 @@ class WriteBatch:
     """Changes that are not written yet."""
 
     #: each with its cluster, and its previous cluster if it had an earlier verdict
-    entries: list[tuple[EntryHandle, Entry, str, str | None]] = field(default_factory=list)
-    changed: dict[int, EntryHandle] = field(default_factory=dict)  #: updated pages, by id
-    counters: RunCounters = field(default_factory=RunCounters)
+    entries: list[tuple[EntryState, Entry, str, str | None]] = field(default_factory=list)
+    changed: dict[int, EntryState] = field(default_factory=dict)  #: updated pages, by id
+    counters: UnwrittenCounts = field(default_factory=UnwrittenCounts)
     problems: dict[str, str] = field(default_factory=dict)
     lost: int = 0  #: pages that could not be written
     size: int = 0  #: characters of the texts
@@ -157,8 +157,8 @@ class LedgerTables:
             if (fits or is_near) and (entry.text or entry.comparisons):
                 bulk.append(self._bulk_row(handle, entry))
         self._insert(rows, bulk)
-        changed = [(str(handle.fate), handle.requests, handle.id) for handle in batch.changed.values()]
-        self._connection.executemany("UPDATE pages SET fate = ?, requests = ? WHERE id = ?", changed)
+        changed = [(str(handle.outcome), handle.requests, handle.id) for handle in batch.changed.values()]
+        self._connection.executemany("UPDATE pages SET outcome = ?, requests = ? WHERE id = ?", changed)
         self._trim()
 
     def _count_in_cluster(self, cluster: str, hashed: int, time: float, earlier: str | None) -> int:
@@ -171,14 +171,14 @@ class LedgerTables:
             self._connection.execute("UPDATE clusters SET pages = pages - 1 WHERE name = ?", (earlier,))
         return self._one(_UPSERT_CLUSTER, cluster, hashed, time, time)
 
-    def _row(self, handle: EntryHandle, entry: Entry, cluster: str, hashed: int) -> tuple[object, ...]:
+    def _row(self, handle: EntryState, entry: Entry, cluster: str, hashed: int) -> tuple[object, ...]:
         limits = self._limits
         url, title = storable(entry.url, limits.url_chars), storable(entry.title, limits.title_chars)
         verdict = dump_verdict(entry.verdict, limits.url_chars)
         about = (handle.id, hashed, url, entry.time, entry.bytes, title, handle.requests)
-        return (*about, str(handle.fate), cluster, verdict)
+        return (*about, str(handle.outcome), cluster, verdict)
 
-    def _bulk_row(self, handle: EntryHandle, entry: Entry) -> tuple[object, ...]:
+    def _bulk_row(self, handle: EntryState, entry: Entry) -> tuple[object, ...]:
         # Texts are not compressed: it would take longer than everything else that is done for a page.
         text = entry.text[: self._limits.text_chars].encode("utf-8", "surrogatepass") or None
         comparisons = dump_comparisons(entry.comparisons, self._limits.url_chars) if entry.comparisons else None
@@ -192,15 +192,15 @@ class LedgerTables:
 
     # -- near misses --------------------------------------------------------------------------
 
-    def _store_misses(self, handle: EntryHandle, entry: Entry) -> bool:
+    def _store_misses(self, handle: EntryState, entry: Entry) -> bool:
         """Store the near misses of a page; return whether any is stored."""
         # The page that the verdict names is not a near miss: it is related, if only by its URL.
         others = [(n, each) for n, each in enumerate(entry.comparisons) if each.url != entry.verdict.of]
         return sum(self._store_miss(handle, n, each) for n, each in others) > 0
 
-    def _store_miss(self, handle: EntryHandle, index: int, comparison: Comparison) -> bool:
+    def _store_miss(self, handle: EntryState, index: int, comparison: Comparison) -> bool:
         nearest = comparison.nearest
-        if nearest is None or any(opinion.match for opinion in comparison.opinions):
+        if nearest is None or any(assessment.match for assessment in comparison.assessments):
             return False
         detector, similarity = nearest.detector, nearest.similarity or 0.0
         if similarity <= self._floors.get(detector, -1.0):
@@ -256,7 +256,7 @@ class LedgerTables:
 
     # -- counts -------------------------------------------------------------------------------
 
-    def _write_counters(self, counters: RunCounters) -> None:
+    def _write_counters(self, counters: UnwrittenCounts) -> None:
         self._add("counts", counters.counts.items())
         self._add("detectors", counters.detectors.items())
         self._add("bins", ((*key, n) for key, n in counters.bins.items()))
@@ -277,13 +277,13 @@ class LedgerTables:
     def _admitted_host(self, host: str) -> str:
         return _admitted(host, self._hosts, self._limits.hosts, NO_HOST)
 
-    def _add_flows(self, counters: RunCounters) -> None:
+    def _add_flows(self, counters: UnwrittenCounts) -> None:
         rows: defaultdict[tuple[str, str], int] = defaultdict(int)
         for flow, n in counters.flows.items():
             rows[_admitted(flow, self._flows, self._limits.flows, (NO_HOST, NO_HOST))] += n
         self._add("flows", ((*flow, n) for flow, n in rows.items()))
 
-    def _add_slices(self, counters: RunCounters) -> None:
+    def _add_slices(self, counters: UnwrittenCounts) -> None:
         if not counters.slices:
             return
         seconds = {second for second, _ in counters.slices}
@@ -328,12 +328,12 @@ def _admitted(name: T, known: set[T], most: int, other: T) -> T:
     return name
 
 
-class LedgerAppender(Closing):
+class LedgerFileWriter(ClosingContext):
     """Writes one ledger; create it with :meth:`~dedupcrawl.ledger.ledger.Ledger.create`.
 
     It writes every :data:`BATCH_PAGES` pages, or only on :meth:`flush`, from any thread, if ``auto_flush`` is
     False. Every method may raise :class:`~dedupcrawl.errors.DedupError` if the file cannot be written. The
-    pages of the batch are lost then (see ``Sample.lost``); its counters are written with the next batch.
+    pages of the batch are lost then (see ``SampleSize.lost``); its counters are written with the next batch.
     """
 
     def __init__(self, path: Path, lock: FileLock, connection: sqlite3.Connection, limits: LedgerLimits) -> None:
@@ -362,35 +362,35 @@ class LedgerAppender(Closing):
             raise
         return writer
 
-    def add(self, entry: Entry, fate: Fate | None = None, *, again: EntryHandle | None = None) -> EntryHandle:
+    def add(self, entry: Entry, outcome: Outcome | None = None, *, again: EntryState | None = None) -> EntryState:
         """Add a page, and return its handle.
 
         Args:
             entry: the page.
-            fate: its fate; None: kept or dropped, as its verdict decides.
+            outcome: its outcome; None: kept or dropped, as its verdict decides.
             again: the handle of its earlier verdict, whose row is replaced.
         """
-        if fate is None:
-            fate = Fate.KEPT if entry.verdict.keep else Fate.DROPPED
+        if outcome is None:
+            outcome = Outcome.KEPT if entry.verdict.keep else Outcome.DROPPED
         with self._batch_lock:
             handle, earlier = self._handle(entry, again)
             self._batch.entries.append((handle, entry, handle.cluster, earlier))
             self._batch.size += len(entry.text)
             self._batch.counters.count_verdict(entry, handle, again=again is not None)
-            self.set_fate(handle, fate)
+            self.set_outcome(handle, outcome)
         if self.auto_flush and self.is_due:
             self.flush()
         return handle
 
-    def set_fate(self, handle: EntryHandle, fate: Fate) -> None:
-        """Set the fate of a page."""
+    def set_outcome(self, handle: EntryState, outcome: Outcome) -> None:
+        """Set the outcome of a page."""
         with self._batch_lock:
-            if fate is not handle.fate:
-                handle.fate = fate
+            if outcome is not handle.outcome:
+                handle.outcome = outcome
                 self._batch.changed[handle.id] = handle
-                self._batch.counters.count_fate(handle, fate)
+                self._batch.counters.count_outcome(handle, outcome)
 
-    def add_saved_requests(self, handle: EntryHandle, requests: int) -> None:
+    def add_saved_requests(self, handle: EntryState, requests: int) -> None:
         """Count requests that were not made because a page was dropped."""
         with self._batch_lock:
             handle.requests += requests
@@ -451,15 +451,15 @@ class LedgerAppender(Closing):
             self._connection.close()
         _release_lock(self._lock)
 
-    def _handle(self, entry: Entry, again: EntryHandle | None) -> tuple[EntryHandle, str | None]:
+    def _handle(self, entry: Entry, again: EntryState | None) -> tuple[EntryState, str | None]:
         cluster = storable(entry.verdict.cluster or "", MAX_NAME_CHARS)
         is_unchecked = entry.verdict.status is Status.UNCHECKED
         if again is not None:
             earlier, again.cluster, again.is_unchecked = again.cluster, cluster, is_unchecked
-            again.fate, again.requests = Fate.OPEN, entry.requests
+            again.outcome, again.requests = Outcome.OPEN, entry.requests
             return again, earlier
         second = int(min(max(entry.time, 0.0), MAX_TIME)) if math.isfinite(entry.time) else 0
-        handle = EntryHandle(self._next_id, stored_host(entry.url), second, is_unchecked, cluster, entry.requests)
+        handle = EntryState(self._next_id, stored_host(entry.url), second, is_unchecked, cluster, entry.requests)
         self._next_id += 1
         return handle, None
 

@@ -1,7 +1,7 @@
 """What a ledger stores: the entry of a page, and the tables, the limits and the opening of its SQLite file.
 
-An entry is the verdict on a page, its fate, and the earlier pages that it was compared with: the JSON form of verdicts
-and opinions, and the choice of near misses.
+An entry is the verdict on a page, its outcome, and the earlier pages that it was compared with: the JSON form of verdicts
+and assessments, and the choice of near misses.
 
 The file is in write-ahead mode: data that was written survives a killed process and can be read during a run.
 Only a checkpoint waits for the disk.
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from dedupcrawl.decision import Status, Verdict, cluster_of
-from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Evidence, Match, Relation, Threshold
 from dedupcrawl.errors import DedupError
-from dedupcrawl.sites import host_of
+from dedupcrawl.sites.registrable_domain import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Candidate, Record
 
-    Compare = Callable[[Record, Record], tuple[Opinion, ...]]
+    Compare = Callable[[Record, Record], tuple[Assessment, ...]]
 
 
 NO_HOST = ""  #: stands for pages without a host, and for all hosts beyond the limit of a ledger
@@ -39,12 +39,12 @@ MAX_COMPARED = 8  #: unmatched candidates that are compared again, the newest: a
 MAX_NEAR_MISSES = 3  #: near misses stored with a page
 MAX_NAME_CHARS = 255  #: characters of a host or cluster name
 MAX_EVIDENCE_BYTES = 16_384  #: JSON of a verdict; longer evidence is not stored: it can quote a page
-MAX_OPINIONS_BYTES = 65_536  #: JSON of all comparisons of a page; exhibits are left out of longer ones
-_BAR_FIELDS = tuple(each.name for each in fields(Bar))
-_EXHIBIT_FIELDS = tuple(each.name for each in fields(Exhibit))
+MAX_ASSESSMENTS_BYTES = 65_536  #: JSON of all comparisons of a page; evidence is left out of longer ones
+_THRESHOLD_FIELDS = tuple(each.name for each in fields(Threshold))
+_EVIDENCE_FIELDS = tuple(each.name for each in fields(Evidence))
 
 
-class Fate(StrEnum):
+class Outcome(StrEnum):
     """What happened to a page."""
 
     OPEN = "open"  #: its verdict is known; its item is in progress, or the crawl was killed
@@ -59,12 +59,12 @@ class Comparison:
 
     url: str  #: of the earlier page
     cluster: str  #: of the earlier page
-    opinions: tuple[Opinion, ...]  #: one for each detector, in their order
+    assessments: tuple[Assessment, ...]  #: one for each detector, in their order
 
     @property
-    def nearest(self) -> Opinion | None:
-        """The opinion with the highest similarity; None if no detector measured one."""
-        measured = [each for each in self.opinions if each.similarity is not None]
+    def nearest(self) -> Assessment | None:
+        """The assessment with the highest similarity; None if no detector measured one."""
+        measured = [each for each in self.assessments if each.similarity is not None]
         return max(measured, key=lambda each: each.similarity or 0.0, default=None)
 
 
@@ -83,7 +83,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class EntryHandle:
+class EntryState:
     """A page in the ledger; identifies it in later updates."""
 
     id: int
@@ -92,7 +92,7 @@ class EntryHandle:
     is_unchecked: bool
     cluster: str
     requests: int = 0  #: requests that were not made because the page was dropped
-    fate: Fate = Fate.OPEN
+    outcome: Outcome = Outcome.OPEN
 
 
 def stored_host(url: str) -> str:
@@ -112,7 +112,7 @@ def select_comparisons(
         verdict: of the page.
         record: of the page.
         candidates: stored pages that share a key with it.
-        compare: returns the opinions of all detectors on a new and an earlier page.
+        compare: returns the assessments of all detectors on a new and an earlier page.
         least: lowest similarity of a near miss, from 0 to 1.
     """
     named = [each for each in candidates if verdict.of is not None and each.record.url == verdict.of]
@@ -120,7 +120,7 @@ def select_comparisons(
 
     def compared(earlier: Sequence[Candidate]) -> list[Comparison]:
         found = ((each.record, compare(record, each.record)) for each in earlier)
-        return [Comparison(old.url, cluster_of(old), opinions) for old, opinions in found]
+        return [Comparison(old.url, cluster_of(old), assessments) for old, assessments in found]
 
     related = compared(named)
     if len(related) > 1:
@@ -132,13 +132,13 @@ def select_comparisons(
 
 def _match_rank(comparison: Comparison, verdict: Verdict) -> tuple[bool, float]:
     """Rank the versions of one URL: the version that the deciding detector matched ranks first."""
-    opinions = comparison.opinions
-    decided = any(each.match is not None and each.detector == verdict.detector for each in opinions)
+    assessments = comparison.assessments
+    decided = any(each.match is not None and each.detector == verdict.detector for each in assessments)
     return decided, _similarity(comparison)
 
 
 def _is_near(comparison: Comparison, least: float) -> bool:
-    return _similarity(comparison) >= least and not any(each.match for each in comparison.opinions)
+    return _similarity(comparison) >= least and not any(each.match for each in comparison.assessments)
 
 
 def _similarity(comparison: Comparison) -> float:
@@ -187,8 +187,8 @@ def load_verdict(url: str, written: str) -> Verdict:
 def dump_comparisons(comparisons: Sequence[Comparison], most_url: int) -> bytes:
     """Encode comparisons; URLs have at most ``most_url`` characters."""
     written = dump_json([_comparison_to_json(each, most_url) for each in comparisons])
-    if len(written) > MAX_OPINIONS_BYTES:
-        bare = (replace(each, opinions=tuple(map(_without_exhibits, each.opinions))) for each in comparisons)
+    if len(written) > MAX_ASSESSMENTS_BYTES:
+        bare = (replace(each, assessments=tuple(map(_without_evidence, each.assessments))) for each in comparisons)
         written = dump_json([_comparison_to_json(each, most_url) for each in bare])
     return zlib.compress(written, 1)
 
@@ -196,31 +196,31 @@ def dump_comparisons(comparisons: Sequence[Comparison], most_url: int) -> bytes:
 def load_comparisons(data: bytes) -> tuple[Comparison, ...]:
     """Decode what :func:`dump_comparisons` encoded."""
     plain = json.loads(zlib.decompress(data))
-    return tuple(Comparison(url, cluster, tuple(map(_load_opinion, of))) for url, cluster, of in plain)
+    return tuple(Comparison(url, cluster, tuple(map(_load_assessment, of))) for url, cluster, of in plain)
 
 
 def _comparison_to_json(comparison: Comparison, most_url: int) -> list[object]:
     cluster = storable(comparison.cluster, MAX_NAME_CHARS)
-    return [storable(comparison.url, most_url), cluster, list(map(_opinion_to_json, comparison.opinions))]
+    return [storable(comparison.url, most_url), cluster, list(map(_assessment_to_json, comparison.assessments))]
 
 
-def _without_exhibits(opinion: Opinion) -> Opinion:
-    """Keep the numbers only: words of the page make an opinion long."""
-    match = opinion.match and replace(opinion.match, evidence={})
-    return replace(opinion, exhibits=(), figures={}, match=match)
+def _without_evidence(assessment: Assessment) -> Assessment:
+    """Keep the numbers only: words of the page make an assessment long."""
+    match = assessment.match and replace(assessment.match, evidence={})
+    return replace(assessment, evidence=(), figures={}, match=match)
 
 
-def _opinion_to_json(opinion: Opinion) -> dict[str, object]:
-    match = opinion.match
+def _assessment_to_json(assessment: Assessment) -> dict[str, object]:
+    match = assessment.match
     return {
-        "detector": opinion.detector,
+        "detector": assessment.detector,
         "match": match and [match.similarity, str(match.relation), dict(match.evidence)],
-        "similarity": opinion.similarity,
-        "figures": dict(opinion.figures),
-        "bars": _field_values(opinion.bars, _BAR_FIELDS),
-        "part_bars": _field_values(opinion.part_bars, _BAR_FIELDS),
-        "exhibits": _field_values(opinion.exhibits, _EXHIBIT_FIELDS),
-        "silent": opinion.silent,
+        "similarity": assessment.similarity,
+        "figures": dict(assessment.figures),
+        "thresholds": _field_values(assessment.thresholds, _THRESHOLD_FIELDS),
+        "part_thresholds": _field_values(assessment.part_thresholds, _THRESHOLD_FIELDS),
+        "evidence": _field_values(assessment.evidence, _EVIDENCE_FIELDS),
+        "silent": assessment.silent,
     }
 
 
@@ -228,22 +228,22 @@ def _field_values(things: Sequence[object], names: Sequence[str]) -> list[list[o
     return [[getattr(each, name) for name in names] for each in things]
 
 
-def _load_opinion(plain: dict[str, Any]) -> Opinion:
+def _load_assessment(plain: dict[str, Any]) -> Assessment:
     match = plain["match"]
-    return Opinion(
+    return Assessment(
         **plain
         | {
             "match": match and Match(match[0], Relation(match[1]), match[2]),
-            "bars": tuple(Bar(*bar) for bar in plain["bars"]),
-            "part_bars": tuple(Bar(*bar) for bar in plain["part_bars"]),
-            "exhibits": tuple(_load_exhibit(each) for each in plain["exhibits"]),
+            "thresholds": tuple(Threshold(*threshold) for threshold in plain["thresholds"]),
+            "part_thresholds": tuple(Threshold(*threshold) for threshold in plain["part_thresholds"]),
+            "evidence": tuple(_load_evidence(each) for each in plain["evidence"]),
         }
     )
 
 
-def _load_exhibit(values: list[Any]) -> Exhibit:
+def _load_evidence(values: list[Any]) -> Evidence:
     unit, agreeing, *elements = values
-    return Exhibit(unit, agreeing, *map(tuple, elements))
+    return Evidence(unit, agreeing, *map(tuple, elements))
 
 
 # -- the file -----------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ CREATE TABLE bins (detector TEXT, bin INTEGER, matched INTEGER, n INTEGER,
 CREATE TABLE clusters (name TEXT PRIMARY KEY, hash INTEGER, pages INTEGER, first REAL, last REAL)
                        WITHOUT ROWID;
 CREATE TABLE pages (id INTEGER PRIMARY KEY, hash INTEGER, url TEXT, time REAL, bytes INTEGER, title TEXT,
-                    requests INTEGER, fate TEXT, cluster TEXT, verdict TEXT);
+                    requests INTEGER, outcome TEXT, cluster TEXT, verdict TEXT);
 CREATE INDEX pages_by_url ON pages (url);
 CREATE INDEX pages_by_cluster ON pages (cluster);
 CREATE TABLE bulk (page INTEGER PRIMARY KEY, size INTEGER, text BLOB, held BLOB);

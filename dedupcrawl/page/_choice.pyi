@@ -85,4 +85,4 @@ def texts_by_reason(
     position_reasons: Collection[str],
     landmark: str,
 ) -> tuple[list[str], list[str], list[str], list[str], int, int]:
-    """Return the fields of ``block_reader.TextsByReason``."""
+    """Return the fields of ``block_reader.ReasonTexts``."""

@@ -217,7 +217,7 @@ def texts_by_reason(
     list blocks not None, list reasons not None, Py_ssize_t named, kept_reasons not None, compared_reasons not None,
     position_reasons not None, str landmark not None,
 ):
-    """Divide the texts of a page; see ``block_reader.TextsByReason``."""
+    """Divide the texts of a page; see ``block_reader.ReasonTexts``."""
     cdef list kept = [], beside = [], stated = [], removed = []
     cdef int64_t landmark_bytes = 0, link_length
     cdef Py_ssize_t place, first = -1

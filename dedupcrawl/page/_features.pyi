@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dedupcrawl.page.blocks import BlockTree, RawBlock
 from dedupcrawl.page.rules import SideKind
 
-class FeatureRows:
+class FeatureBuilder:
     def __init__(
         self,
         *,

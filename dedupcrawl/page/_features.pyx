@@ -32,7 +32,7 @@ cdef struct Group:  # blocks with the same path and tag
     double size, length, squares, kept, links
 
 
-cdef class FeatureRows:
+cdef class FeatureBuilder:
     """Computes the features of pages.
 
     Args:
@@ -116,7 +116,7 @@ cdef class FeatureRows:
         return 0
 
 
-cdef void fill_places(FeatureRows rules, int64_t[::1] tags, double[::1] kept, float[:, ::1] rows) noexcept:
+cdef void fill_places(FeatureBuilder rules, int64_t[::1] tags, double[::1] kept, float[:, ::1] rows) noexcept:
     """Fill where a block is on the page, and among the headings; columns 7 to 11."""
     cdef Py_ssize_t place, first = -1, last, title = -1, count = tags.shape[0]
     cdef double share = count

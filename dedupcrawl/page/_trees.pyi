@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-class Forest:
+class ForestScores:
     def __init__(
         self,
         feature: NDArray[np.intp],

@@ -27,7 +27,7 @@ cdef void _fill_places() noexcept:
 _fill_places()
 
 
-cdef class Forest:
+cdef class ForestScores:
     """The arrays of ``block_model.Trees`` whose values are added up."""
 
     cdef const Py_ssize_t[:, ::1] feature

@@ -6,7 +6,7 @@ from typing import final
 from lxml.etree import _Element
 
 @final
-class Walker:
+class TreeReader:
     """Walks trees; the arguments are names of elements."""
 
     def __init__(

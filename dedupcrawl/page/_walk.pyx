@@ -78,7 +78,7 @@ cdef struct Buffer:
     Error error  # why the walk ends
 
 
-cdef class Walker:
+cdef class TreeReader:
     """Walks trees.
 
     Args:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dedupcrawl.page._features import FeatureRows
+    from dedupcrawl.page._features import FeatureBuilder
     from dedupcrawl.page.blocks import BlockTree
 
     Floats = NDArray[np.float64]
@@ -85,7 +85,7 @@ class BlockFeatures(NamedTuple):
     is_familiar: bool  #: the page is of a kind that the rules know best, see :func:`is_familiar`
 
 
-class _Columns(NamedTuple):
+class _BlockTable(NamedTuple):
     lengths: Floats
     link_lengths: Floats
     kept: Floats
@@ -113,7 +113,7 @@ def block_features(tree: BlockTree, reasons: Sequence[str], *, for_training: boo
     return BlockFeatures(rows, page, columns.lengths, columns.kept, excluded, familiar)
 
 
-def features_in_c(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Columns, NDArray[np.float32]] | None:
+def features_in_c(tree: BlockTree, reasons: Sequence[str]) -> tuple[_BlockTable, NDArray[np.float32]] | None:
     """Return the columns and features of the blocks by compiled code (``_features.pyx``); None if there is none."""
     if compiled.features is None:
         return None
@@ -121,13 +121,13 @@ def features_in_c(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Columns, ND
     sizes, numbers = np.empty((3, count)), np.empty((3, count), np.int64)
     values = np.empty((FEATURES, count), np.float32)
     _feature_rows().fill(tree, [*reasons], _signs(tree), sizes, numbers, values)
-    return _Columns(*sizes, *numbers), values.T
+    return _BlockTable(*sizes, *numbers), values.T
 
 
 @cache
-def _feature_rows() -> FeatureRows:
+def _feature_rows() -> FeatureBuilder:
     assert compiled.features is not None
-    found: FeatureRows = compiled.features.FeatureRows(
+    found: FeatureBuilder = compiled.features.FeatureBuilder(
         tags=TAGS,
         reasons=REASONS,
         other=OTHER,
@@ -138,7 +138,7 @@ def _feature_rows() -> FeatureRows:
     return found
 
 
-def features_by_reference(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Columns, NDArray[np.float32]]:
+def features_by_reference(tree: BlockTree, reasons: Sequence[str]) -> tuple[_BlockTable, NDArray[np.float32]]:
     """Return the columns of a page and the features of its blocks (blocks, features), computed by numpy."""
     columns = _columns(tree, np.array([REASONS.get(reason, OTHER) for reason in reasons]))
     groups, paths, words = _containers(tree, columns)
@@ -158,16 +158,16 @@ def features_by_reference(tree: BlockTree, reasons: Sequence[str]) -> tuple[_Col
     return columns, values.T
 
 
-def _by_others(columns: _Columns, rows: NDArray[np.float32]) -> NDArray[np.bool_]:
+def _by_others(columns: _BlockTable, rows: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return which blocks of an article are comments or other articles; none if it has no text of its own."""
     others: NDArray[np.bool_] = np.isin(columns.reasons, THIRD_PARTY) | (rows[:, SIDE_COLUMN] == SideKind.COMMENTS)
     own = float((columns.lengths * columns.kept)[~others].sum())
     return others if own >= MIN_OWN_TEXT else np.zeros_like(others)
 
 
-def _columns(tree: BlockTree, why: Integers) -> _Columns:
+def _columns(tree: BlockTree, why: Integers) -> _BlockTable:
     _, lengths, link_lengths, _, _, tags, containers = zip(*tree.blocks, strict=True)
-    return _Columns(
+    return _BlockTable(
         np.array(lengths, np.float64),
         np.array(link_lengths, np.float64),
         (why == REASONS[MAIN_TEXT]).astype(np.float64),
@@ -177,7 +177,7 @@ def _columns(tree: BlockTree, why: Integers) -> _Columns:
     )
 
 
-def _own(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
+def _own(tree: BlockTree, columns: _BlockTable) -> tuple[NDArray[Any], ...]:
     """Return what a block is by itself, and what the rules decided."""
     ends = np.array([block[0].endswith(SENTENCE_ENDS) for block in tree.blocks])
     width = np.array([len(block[0]) for block in tree.blocks]) / columns.lengths
@@ -185,7 +185,7 @@ def _own(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
     return columns.lengths, density, columns.tags, ends, width, columns.kept, columns.reasons
 
 
-def _places(columns: _Columns) -> tuple[NDArray[Any], ...]:
+def _places(columns: _BlockTable) -> tuple[NDArray[Any], ...]:
     """Return where a block is on the page, and among the headings."""
     count = len(columns.tags)
     order = np.arange(count)
@@ -199,7 +199,7 @@ def _places(columns: _Columns) -> tuple[NDArray[Any], ...]:
     return order / count, (order - first) / count, (order - last) / count, under, since
 
 
-def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[Any], ...], Integers, Integers]:
+def _containers(tree: BlockTree, columns: _BlockTable) -> tuple[tuple[NDArray[Any], ...], Integers, Integers]:
     """Return what is known of the containers of each block, the number of their path, and their kinds of words."""
     home, total = columns.containers, max(1.0, float(columns.lengths.sum()))
     length, kept, side, words, paths, tags = _descend(tree, columns)
@@ -219,7 +219,7 @@ def _containers(tree: BlockTree, columns: _Columns) -> tuple[tuple[NDArray[Any],
     return values, paths[home], words[home]
 
 
-def _descend(tree: BlockTree, columns: _Columns) -> tuple[NDArray[Any], ...]:
+def _descend(tree: BlockTree, columns: _BlockTable) -> tuple[NDArray[Any], ...]:
     """Return for each container: bytes in it, bytes kept, side kind, words and path (with ancestors), tag."""
     parents, count = tree.parents, len(tree.parents)
     length = np.bincount(columns.containers, columns.lengths, count).tolist()
@@ -260,7 +260,7 @@ def _head_signs(head: str) -> tuple[int, int, int]:
     return bits, crc32(first, tag_number) & 0x3FFFFFFF, tag_number  # hash() differs from process to process
 
 
-def _alike(columns: _Columns, paths: Integers) -> tuple[NDArray[Any], ...]:
+def _alike(columns: _BlockTable, paths: Integers) -> tuple[NDArray[Any], ...]:
     """Return how many blocks have the same path and tag, and what the rules decided about them."""
     lengths, total = columns.lengths, max(1.0, float(columns.lengths.sum()))
     _, group = np.unique(paths * 64 + columns.tags, return_inverse=True)
@@ -273,7 +273,7 @@ def _alike(columns: _Columns, paths: Integers) -> tuple[NDArray[Any], ...]:
     return size[group], mean[group], (length / total)[group], kept[group], links[group], spread[group]
 
 
-def _around(columns: _Columns) -> tuple[Floats, ...]:
+def _around(columns: _BlockTable) -> tuple[Floats, ...]:
     """Return the share of kept text and of links among the neighbours, one and three to either side."""
     order = np.arange(len(columns.tags))
     sums = [np.concatenate(([0.0], np.cumsum(value))) for value in (columns.lengths, columns.lengths * columns.kept)]
@@ -286,7 +286,7 @@ def _around(columns: _Columns) -> tuple[Floats, ...]:
     return tuple(found)
 
 
-def _totals(columns: _Columns) -> tuple[Floats, ...]:
+def _totals(columns: _BlockTable) -> tuple[Floats, ...]:
     """Return for each block what the page as a whole is."""
     count, total = len(columns.tags), max(1.0, float(columns.lengths.sum()))
     kept = float((columns.lengths * columns.kept).sum())
@@ -295,7 +295,7 @@ def _totals(columns: _Columns) -> tuple[Floats, ...]:
     return tuple(np.full(count, value) for value in (kept / total, kept, total, links / total, cells))
 
 
-def _page(tree: BlockTree, columns: _Columns, rows: NDArray[np.float32]) -> Floats:
+def _page(tree: BlockTree, columns: _BlockTable, rows: NDArray[np.float32]) -> Floats:
     """Return the features of the page that the gate sees beside the agreement of rules and model.
 
     Its URL is not among them: a page has to be read alike under all its addresses.

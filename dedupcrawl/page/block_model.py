@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dedupcrawl.page._trees import Forest
+    from dedupcrawl.page._trees import ForestScores
     from dedupcrawl.page.blocks import BlockTree, RawBlock
 
     Floats = NDArray[np.float64]
@@ -62,7 +62,7 @@ QUANTUM = 2.0**-26  #: probabilities are multiples of it: sums over less than 2^
 MODEL_FILE = "reader_model.npz"
 
 
-class Trees(NamedTuple):
+class ForestTables(NamedTuple):
     """Binary decision trees with the same number of leaves, which are evaluated all at once.
 
     All conditions of all trees are evaluated. A leaf is reached where the conditions on its path hold: with few
@@ -77,7 +77,7 @@ class Trees(NamedTuple):
     value: NDArray[np.float32]  #: (trees, leaves): whole numbers, in multiples of 1 / ``UNIT``
     left: NDArray[np.uint32]  #: (trees, nodes): bits of the leaves that a row may reach that goes left
     right: NDArray[np.uint32]  #: mask of a row that goes right
-    forest: Forest | None  #: the trees as compiled code takes them; None: there is none
+    forest: ForestScores | None  #: the trees as compiled code takes them; None: there is none
 
     def predict(self, rows: NDArray[np.float32]) -> Floats:
         """Return the sum of the reached leaves for each row of features.
@@ -155,7 +155,7 @@ def unread_bytes(blocks: Sequence[RawBlock], reasons: Sequence[str]) -> int:
     return found
 
 
-def is_better(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_], gate: Trees) -> bool:
+def is_better(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_], gate: ForestTables) -> bool:
     """Return whether the choice of the model replaces that of the rules.
 
     On pages of the kinds that the rules know best the gate decides, on others the gain that the probabilities promise.
@@ -174,7 +174,7 @@ def promised_gain(features: BlockFeatures, chances: Floats, keep: NDArray[np.boo
     return by_model - by_rules
 
 
-def probabilities(trees: Trees, features: BlockFeatures) -> Floats:
+def probabilities(trees: ForestTables, features: BlockFeatures) -> Floats:
     """Return for each block the probability that it is main text, 0 for the excluded ones; multiples of ``QUANTUM``."""
     if compiled.trees is not None and trees.forest is not None and len(features.rows) <= CHUNK:
         check_time()
@@ -242,7 +242,7 @@ def _mean(chances: Floats, weights: Floats) -> float:
 
 
 @cache
-def load_model() -> tuple[Trees, Trees]:
+def load_model() -> tuple[ForestTables, ForestTables]:
     """Return the trees of the blocks and those of the gate."""
     with files("dedupcrawl.page").joinpath(MODEL_FILE).open("rb") as file, np.load(file) as arrays:
         blocks, gate = (_trees(*(arrays[f"{name}_{field}"] for field in STORED)) for name in ("blocks", "gate"))
@@ -254,19 +254,19 @@ STORED = ("feature", "limit", "path", "value")  #: the arrays of a set of trees 
 
 def _trees(
     feature: NDArray[np.uint8], limit: NDArray[np.float32], path: NDArray[np.int8], value: NDArray[np.int32]
-) -> Trees:
+) -> ForestTables:
     """Return trees from their stored arrays; a leaf that a smaller tree does not have is never reached."""
     lefts = (path > 0).sum(axis=2).astype(np.float32)
     lefts[~path.any(axis=2)] = np.inf
     left, right = (_bits((path != side) & path.any(axis=2, keepdims=True)) for side in (-1, 1))
     arrays = feature.astype(np.intp), limit, path.astype(np.float32), lefts, value.astype(np.float32), left, right
-    return Trees(*arrays, _forest(arrays[0], limit, left, right, arrays[4]))
+    return ForestTables(*arrays, _forest(arrays[0], limit, left, right, arrays[4]))
 
 
-def _forest(feature: NDArray[np.intp], *arrays: NDArray[Any]) -> Forest | None:
+def _forest(feature: NDArray[np.intp], *arrays: NDArray[Any]) -> ForestScores | None:
     if compiled.trees is None or arrays[-1].shape[1] > MAX_LEAVES:
         return None
-    found: Forest = compiled.trees.Forest(feature, *arrays)
+    found: ForestScores = compiled.trees.ForestScores(feature, *arrays)
     return found
 
 

@@ -216,7 +216,7 @@ def _is_boilerplate(block: RawBlock, listed: Mapping[str, int]) -> bool:
     return bool(is_legal(text)) or is_byline(text, length)
 
 
-class TextsByReason(NamedTuple):
+class ReasonTexts(NamedTuple):
     """The texts of the blocks of a page, divided by the reason of each."""
 
     kept: list[str]  #: the main text
@@ -227,7 +227,7 @@ class TextsByReason(NamedTuple):
     container: int  #: of the first block of the main text, -1 without any
 
 
-def texts_by_reason(tree: BlockTree, reasons: list[str], named: int) -> TextsByReason:
+def texts_by_reason(tree: BlockTree, reasons: list[str], named: int) -> ReasonTexts:
     """Divide the texts of a page by their reasons; ``named`` is the place of its heading.
 
     If none of several ``<h1>`` is the heading, they stand beside the text.
@@ -236,14 +236,14 @@ def texts_by_reason(tree: BlockTree, reasons: list[str], named: int) -> TextsByR
         found = compiled.choice.texts_by_reason(
             tree.blocks, reasons, named, KEPT_REASONS, COMPARED_REASONS, POSITION_REASONS, LANDMARK
         )
-        return TextsByReason(*found)
+        return ReasonTexts(*found)
     pairs = [*zip(tree.blocks, reasons, strict=True)]
     others = [
         (block, reason)
         for place, (block, reason) in enumerate(pairs)
         if reason not in KEPT_REASONS and place != named and (block[5] != "h1" or named < 0)
     ]
-    return TextsByReason(
+    return ReasonTexts(
         kept=[block[0] for block, reason in pairs if reason in KEPT_REASONS],
         beside=[block[0] for block, _ in others],
         stated=[block[0] for block, reason in others if reason in POSITION_REASONS and not block[2]],
@@ -253,7 +253,7 @@ def texts_by_reason(tree: BlockTree, reasons: list[str], named: int) -> TextsByR
     )
 
 
-def _removed(root: _Element, texts: TextsByReason, text: str, rest: str) -> bytes:
+def _removed(root: _Element, texts: ReasonTexts, text: str, rest: str) -> bytes:
     """Return the signature of all text without links that is not compared, side parts and short lines included."""
     if len(text) + len(rest) > MAX_READ_BYTES:
         return b""
@@ -279,7 +279,7 @@ def texts_aside(root: _Element) -> list[str]:
     return [str(text) for text in texts]
 
 
-class _Surroundings(TypedDict):
+class _SurroundingTexts(TypedDict):
     heading: str
     beside: str
     stated: str
@@ -302,9 +302,9 @@ def alternative_texts(root: _Element) -> list[str]:
     return [str(image.get("alt")) for image in images if next(image.iterancestors(*_UNPICTURED), None) is None]
 
 
-def _surroundings(tree: BlockTree, texts: TextsByReason, named: int, pictures: Sequence[str]) -> _Surroundings:
+def _surroundings(tree: BlockTree, texts: ReasonTexts, named: int, pictures: Sequence[str]) -> _SurroundingTexts:
     """Return the heading and the text beside the main text, which tell pages of one template apart."""
-    return _Surroundings(
+    return _SurroundingTexts(
         heading=tree.blocks[named][0] if named >= 0 else "",
         beside="\n".join(texts.beside),
         stated="\n".join([*texts.stated, *pictures]),
@@ -415,7 +415,7 @@ _json_string = re.compile(r'\s*:\s*"([^"]+)"').match
 _subtag = re.compile(r"(?!utf)[a-z]{2,3}(?![a-z])").match
 
 
-class Metadata(TypedDict):
+class PageMetadata(TypedDict):
     """The metadata fields of a :class:`~dedupcrawl.page.model.Page`; "" if the page does not give them."""
 
     title: str
@@ -426,7 +426,7 @@ class Metadata(TypedDict):
     language: str
 
 
-def metadata(entries: Iterable[str], url: str) -> Metadata:
+def metadata(entries: Iterable[str], url: str) -> PageMetadata:
     """Return the metadata in the ``name=value`` entries of a flattened page; the first of a name counts."""
     values: dict[str, str] = {}
     for entry in entries:
@@ -436,7 +436,7 @@ def metadata(entries: Iterable[str], url: str) -> Metadata:
     if "ld" in values:
         found = _json_string(values["ld"])
         values["ld"] = found[1] if found else ""
-    return Metadata(
+    return PageMetadata(
         title=_first_value(values, TITLE),
         description=_first_value(values, DESCRIPTION),
         keywords=_first_value(values, KEYWORDS),

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from dedupcrawl.page._blocks import BlockBuilder
-    from dedupcrawl.page._walk import Walker
+    from dedupcrawl.page._walk import TreeReader
     from dedupcrawl.page.options import ReadOptions
 
 
@@ -123,7 +123,7 @@ def flatten_by_stylesheet(root: _Element, *, open_landmarks: bool = False, open_
     return _tree_walk(open_landmarks, open_embedded)(root)
 
 
-class TreeWalk(threading.local):
+class StylesheetCache(threading.local):
     """A compiled stylesheet, one a thread: lxml would copy one that another thread made at every use."""
 
     def __init__(self, source: str) -> None:
@@ -153,9 +153,9 @@ def stylesheet(*templates: str) -> str:
 
 
 @cache
-def _walker(open_landmarks: bool, open_embedded: bool) -> Walker:
+def _walker(open_landmarks: bool, open_embedded: bool) -> TreeReader:
     assert compiled.walk is not None
-    walker: Walker = compiled.walk.Walker(
+    walker: TreeReader = compiled.walk.TreeReader(
         blocks=BLOCKS - NAMED_BLOCKS,
         named_blocks=NAMED_BLOCKS if open_landmarks else NAMED_BLOCKS - LANDMARKS,
         landmarks=frozenset() if open_landmarks else LANDMARKS,
@@ -169,8 +169,8 @@ def _ignored(*, open_embedded: bool) -> frozenset[str]:
 
 
 @cache
-def _tree_walk(open_landmarks: bool, open_embedded: bool) -> TreeWalk:
-    return TreeWalk(_source(open_landmarks=open_landmarks, open_embedded=open_embedded))
+def _tree_walk(open_landmarks: bool, open_embedded: bool) -> StylesheetCache:
+    return StylesheetCache(_source(open_landmarks=open_landmarks, open_embedded=open_embedded))
 
 
 def _source(*, open_landmarks: bool, open_embedded: bool) -> str:

@@ -440,15 +440,15 @@ def _without_tags(script: re.Match[str]) -> str:
 TOO_SLOW = "too-slow"  #: reason of the verdict on a page beyond its limit
 
 
-class _Deadline(NamedTuple):
+class _TimeLimits(NamedTuple):
     """The end of a limit."""
 
     earliest: float  #: by ``monotonic``; before it the limit cannot be exceeded, for a thread uses no more than passes
     processor: float  #: by ``thread_time``, which takes ten times as long to read
 
 
-_NEVER = _Deadline(inf, inf)
-_DEADLINE: ContextVar[_Deadline] = ContextVar("dedupcrawl_deadline", default=_NEVER)
+_NEVER = _TimeLimits(inf, inf)
+_DEADLINE: ContextVar[_TimeLimits] = ContextVar("dedupcrawl_deadline", default=_NEVER)
 
 
 class TooSlowError(Exception):
@@ -468,7 +468,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         yield
         return
     outer = _DEADLINE.get()
-    inner = _Deadline(min(outer.earliest, monotonic() + seconds), min(outer.processor, thread_time() + seconds))
+    inner = _TimeLimits(min(outer.earliest, monotonic() + seconds), min(outer.processor, thread_time() + seconds))
     token = _DEADLINE.set(inner)
     try:
         yield

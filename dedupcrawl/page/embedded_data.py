@@ -75,7 +75,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
-class PageObject:
+class ObjectTexts:
     """The strings for readers of an object in the data of a page."""
 
     names: list[str] = field(default_factory=list)
@@ -186,34 +186,34 @@ def _replace_references(value: Any, texts: dict[str, str]) -> None:
                 each[key] = texts[child]
 
 
-def state_objects(documents: Iterable[Any]) -> list[PageObject]:
+def state_objects(documents: Iterable[Any]) -> list[ObjectTexts]:
     """Return the objects in states that the pages may be about, in their order."""
-    return [each for document in documents for each in (*_Walk(document).objects, *_route(document))]
+    return [each for document in documents for each in (*_StateReader(document).objects, *_route(document))]
 
 
-def _route(document: Any) -> Iterator[PageObject]:
+def _route(document: Any) -> Iterator[ObjectTexts]:
     """Yield the parameters of the route. They tell pages apart if the state has nothing but settings."""
     if isinstance(document, dict) and isinstance(document.get("query"), dict):
         names = _route_parameter(str(document.get("page", "")))[:MAX_ROUTE_PARAMETERS]
         values = [document["query"][name] for name in names if name in document["query"]]
-        yield PageObject(texts=[value for value in values if isinstance(value, str) and len(value) <= MAX_FACT_CHARS])
+        yield ObjectTexts(texts=[value for value in values if isinstance(value, str) and len(value) <= MAX_FACT_CHARS])
 
 
-class _Walk:
+class _StateReader:
     """Collects the objects of a state, without recursion."""
 
     def __init__(self, document: Any) -> None:
-        self.objects: list[PageObject] = []
+        self.objects: list[ObjectTexts] = []
         self._seen: set[int] = set()
         self._named: dict[int, bool] = {}  # by id: a payload of Nuxt may contain an object many times
         # A value, the object that it is a part of, and whether it is a part of its text.
-        self._left: list[tuple[Any, PageObject | None, bool]] = [(document, None, False)]
+        self._left: list[tuple[Any, ObjectTexts | None, bool]] = [(document, None, False)]
         for _ in range(MAX_VALUES):
             if not self._left:
                 return
             self._visit(*self._left.pop())
 
-    def _visit(self, value: Any, owner: PageObject | None, is_text: bool) -> None:
+    def _visit(self, value: Any, owner: ObjectTexts | None, is_text: bool) -> None:
         if isinstance(value, str):
             if owner and is_text and not _is_for_machines(value):
                 owner.texts.append(value)
@@ -227,17 +227,17 @@ class _Walk:
             self._left.extend(reversed(children))
 
     def _fields(
-        self, value: dict[str, Any], owner: PageObject | None, is_text: bool
-    ) -> list[tuple[Any, PageObject | None, bool]]:
+        self, value: dict[str, Any], owner: ObjectTexts | None, is_text: bool
+    ) -> list[tuple[Any, ObjectTexts | None, bool]]:
         """Read the strings of an object; return what else it has."""
         if any(isinstance(value.get(key), str) and _words(value[key]) & SHARED_WORDS for key in TYPE_KEYS):
             return []
         keys = {key: words for key in value if not (words := _words(key)) & SHARED_WORDS}
         is_told = any(words & TEXT_WORDS for words in keys.values())
         if self._is_named(value) or (is_told and not is_text):
-            owner = PageObject()
+            owner = ObjectTexts()
             self.objects.append(owner)
-        others: list[tuple[Any, PageObject | None, bool]] = []
+        others: list[tuple[Any, ObjectTexts | None, bool]] = []
         for key, words in keys.items():
             child = value[key]
             part_of_text = bool(words & (INNER_WORDS if is_text else TEXT_WORDS))
@@ -345,7 +345,7 @@ def _parsed(source: str) -> Any:
         return None
 
 
-def _joined(objects: Iterable[PageObject]) -> EmbeddedText:
+def _joined(objects: Iterable[ObjectTexts]) -> EmbeddedText:
     objects = [*objects]
     lines = [line for each in objects for line in map(_plain, (*each.names, *each.texts)) if line]
     most_said = sorted(objects, key=lambda each: -sum(map(len, each.texts)))[:MAX_NAMES]
@@ -353,7 +353,7 @@ def _joined(objects: Iterable[PageObject]) -> EmbeddedText:
     return EmbeddedText(" ".join(dict.fromkeys(names))[:MAX_NAME_CHARS].strip(), "\n".join(dict.fromkeys(lines)))
 
 
-def _linked_objects(documents: Iterable[Any], names: Iterable[str]) -> list[PageObject]:
+def _linked_objects(documents: Iterable[Any], names: Iterable[str]) -> list[ObjectTexts]:
     """Return the objects of linked data that the page is about.
 
     A main entity of another type, such as a hotel, may be the owner of the site: the heading or title begins with it.
@@ -404,9 +404,9 @@ def _types_of(value: dict[str, Any]) -> list[str]:
     return [each.rpartition("/")[2] for each in _as_list(value.get("@type")) if isinstance(each, str)]
 
 
-def _page_object(value: dict[str, Any]) -> PageObject:
+def _page_object(value: dict[str, Any]) -> ObjectTexts:
     """Return the strings of an object and of its parts."""
-    found = PageObject()
+    found = ObjectTexts()
     left: list[Any] = [value]
     for _ in range(MAX_VALUES):
         if not left:

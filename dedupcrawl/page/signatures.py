@@ -17,7 +17,7 @@ If most of the rest of two pages differs, the text that matches may be what all 
 new page is kept as ``unchecked(little-read)``.
 
 ``Record.identity`` begins with the signature of the layout (4 bytes, 0 if it is unknown), followed by the sketch of
-:mod:`dedupcrawl.identity`. If less than half of the page was read, the signature of the rest is the end; the highest
+:mod:`dedupcrawl.identity.identity_sketch`. If less than half of the page was read, the signature of the rest is the end; the highest
 bit of the first byte tells it.
 """
 

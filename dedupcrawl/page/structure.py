@@ -207,7 +207,7 @@ MIN_THREAD_SHARE = 0.5  #: of the text beside links and landmarks: less is comme
 BESIDE_WORDS = word_set("badges extras flair likes reactions sig signature signatures statistics stats")
 
 
-class Sign(IntEnum):
+class DiscussionKind(IntEnum):
     """What class and id of an element show."""
 
     NONE = 0
@@ -218,9 +218,9 @@ class Sign(IntEnum):
 def mark_discussion(tree: BlockTree) -> None:
     """Note in the tree of a page whether it is a discussion; if so, comments and inner articles are no side parts."""
     signs = [*map(sign_of, tree.heads)]
-    posts = [container for container, sign in enumerate(signs) if sign is Sign.POST] if any(signs) else []
+    posts = [container for container, sign in enumerate(signs) if sign is DiscussionKind.POST] if any(signs) else []
     tree.thread = thread_container(tree, posts)
-    if tree.thread < 0 and Sign.PAGE not in signs and not any(map(_declares, tree.metadata)):
+    if tree.thread < 0 and DiscussionKind.PAGE not in signs and not any(map(_declares, tree.metadata)):
         return
     tree.is_discussion = True
     tree.posts = frozenset(posts)
@@ -266,7 +266,7 @@ def common_ancestor(containers: Sequence[int], parents: Sequence[int]) -> int:
 
 
 @lru_cache(maxsize=16384)
-def sign_of(head: str) -> Sign:
+def sign_of(head: str) -> DiscussionKind:
     """Return what ``tag class id`` of an element shows.
 
     >>> [sign_of(head).name for head in ("div message-body js-post", "div post postmessage_31", "div post msg_text")]
@@ -274,8 +274,8 @@ def sign_of(head: str) -> Sign:
     """
     names = head.split()[1:]
     if not POST_CLASSES.isdisjoint(names) or any(map(_is_post_id, names)):
-        return Sign.POST
-    return Sign.NONE if PAGE_CLASSES.isdisjoint(names) else Sign.PAGE
+        return DiscussionKind.POST
+    return DiscussionKind.NONE if PAGE_CLASSES.isdisjoint(names) else DiscussionKind.PAGE
 
 
 def _is_post_id(name: str) -> bool:

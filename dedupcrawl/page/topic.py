@@ -36,7 +36,7 @@ from dedupcrawl.page.blocks import (
     RECURSE,
     STRAY_ELEMENTS,
     UNLINK,
-    TreeWalk,
+    StylesheetCache,
     byte_length,
     emit,
     normalize_space,
@@ -120,7 +120,7 @@ def read_topic(root: _Element, url: str, options: ReadOptions) -> Page:
     )
 
 
-def classify(found: Sequence[Segment], options: TopicOptions) -> list[str]:
+def classify(found: Sequence[TopicBlock], options: TopicOptions) -> list[str]:
     """Return the class of each segment: TOPIC, TOPIC_ANCHORS, TITLE or NOISE."""
     reasons = [TITLE if segment.tag in TITLE_TAGS else NOISE for segment in found]
     rest = [place for place, reason in enumerate(reasons) if reason is NOISE]
@@ -136,7 +136,7 @@ def classify(found: Sequence[Segment], options: TopicOptions) -> list[str]:
     return reasons
 
 
-def _text(found: Sequence[Segment], reasons: Sequence[str], wanted: str) -> str:
+def _text(found: Sequence[TopicBlock], reasons: Sequence[str], wanted: str) -> str:
     """Return the texts of one class in reading order: a segment may be inside another one."""
     texts = [
         line
@@ -147,7 +147,7 @@ def _text(found: Sequence[Segment], reasons: Sequence[str], wanted: str) -> str:
     return "\n".join([text for _, text in sorted(texts)])
 
 
-def _block(segment: Segment, reason: str) -> Block:
+def _block(segment: TopicBlock, reason: str) -> Block:
     length = byte_length(segment.text)
     link_length = round(segment.anchor_share * length)
     kept = reason in (TOPIC, TOPIC_ANCHORS)
@@ -155,7 +155,7 @@ def _block(segment: Segment, reason: str) -> Block:
 
 
 @dataclass(slots=True)
-class Segment:
+class TopicBlock:
     """A semantic block of a page. Lengths in characters after white space is normalised."""
 
     tag: str
@@ -176,7 +176,7 @@ class Segment:
         """Anchor text / all text, 0…1."""
         return self.link_length / self.length if self.length else 0.0
 
-    def merge(self, other: Segment) -> None:
+    def merge(self, other: TopicBlock) -> None:
         """Add the content of an element inside."""
         self.texts += other.texts
         self.places += other.places
@@ -186,12 +186,12 @@ class Segment:
         self.levels += other.levels
 
 
-def segments(root: _Element, options: TopicOptions) -> list[Segment]:
+def segments(root: _Element, options: TopicOptions) -> list[TopicBlock]:
     """Return the segments of a page with text, inner ones before those around them."""
     parts = walk(root).split(MARK)
-    found: list[Segment] = []
+    found: list[TopicBlock] = []
     tags = ["body"]  # of the open elements
-    open_segments: list[Segment | None] = [None]  # text of each that is in no segment yet; mostly none
+    open_segments: list[TopicBlock | None] = [None]  # text of each that is in no segment yet; mostly none
     inside = False  # a link is open
     for place, (head, marked) in enumerate(zip(["", *parts[1::2]], parts[::2], strict=False)):
         if head:
@@ -200,7 +200,7 @@ def segments(root: _Element, options: TopicOptions) -> list[Segment]:
         elif len(tags) > 1:
             _close(tags, open_segments, found, options)
         if marked and not marked.isspace():
-            segment = open_segments[-1] = open_segments[-1] or Segment(tags[-1])
+            segment = open_segments[-1] = open_segments[-1] or TopicBlock(tags[-1])
             inside = _add(segment, place, marked, inside=inside)
     while len(tags) > 1:  # a page that itself contains marks
         _close(tags, open_segments, found, options)
@@ -208,7 +208,9 @@ def segments(root: _Element, options: TopicOptions) -> list[Segment]:
     return [*found, rest] if rest is not None and rest.texts else found
 
 
-def _close(tags: list[str], open_segments: list[Segment | None], found: list[Segment], options: TopicOptions) -> None:
+def _close(
+    tags: list[str], open_segments: list[TopicBlock | None], found: list[TopicBlock], options: TopicOptions
+) -> None:
     """Close the innermost element: its text is a segment, or goes to the element around it."""
     tag, segment = tags.pop(), open_segments.pop()
     if segment is None:
@@ -223,7 +225,7 @@ def _close(tags: list[str], open_segments: list[Segment | None], found: list[Seg
         open_segments[-1] = segment
 
 
-def _add(segment: Segment, place: int, marked: str, *, inside: bool) -> bool:
+def _add(segment: TopicBlock, place: int, marked: str, *, inside: bool) -> bool:
     """Add a marked text to a segment; return whether its last link is still open."""
     text, link_length, links, levels, inside = measure_text(marked, inside=inside)
     segment.levels += levels
@@ -262,7 +264,7 @@ def walk(root: _Element) -> str:
 
 
 @cache
-def _walk() -> TreeWalk:
+def _walk() -> StylesheetCache:
     source = stylesheet(
         template("|".join(sorted(IGNORED_TAGS)) + "|comment()|processing-instruction()"),
         *(template(tag, emit(MARK, tag, MARK), RECURSE, emit(MARK, MARK)) for tag in BLOCK_TAGS | TITLE_TAGS),
@@ -273,7 +275,7 @@ def _walk() -> TreeWalk:
         template("/", "<stream>", RECURSE, "</stream>"),
         template("head", f'<xsl:apply-templates select="{STRAY_ELEMENTS}"/>'),
     )
-    return TreeWalk(source)
+    return StylesheetCache(source)
 
 
 def topic_words(text: str) -> Counter[str]:

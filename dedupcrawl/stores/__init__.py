@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dedupcrawl.stores.base import Store
-    from dedupcrawl.stores.transactional import Timing
+    from dedupcrawl.stores.transactional import TimeOptions
     from dedupcrawl.utils.redaction import SecretSeed
 
 
@@ -65,7 +65,7 @@ def open_store(
     """
     _check_namespace(namespace)
     configuration = scheme_json(scheme)
-    timing: Timing = {"lease": lease, "ttl": ttl, "clock": clock}
+    timing: TimeOptions = {"lease": lease, "ttl": ttl, "clock": clock}
     if url == MEMORY:
         return MemoryStore(namespace, configuration, secret=secret, **timing)
     if is_server(url):

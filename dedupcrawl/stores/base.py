@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from dedupcrawl.errors import DamageError, StoreInUseError, StoreMismatchError
 from dedupcrawl.utils.redaction import hide_password
-from dedupcrawl.utils.resources import Closing
+from dedupcrawl.utils.resources import ClosingContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -84,10 +84,10 @@ def bucket_keys(keys: Iterable[tuple[int, Iterable[bytes]]]) -> tuple[bytes, ...
 @cache
 def _key_hasher(index: int) -> blake2b:
     """Return the hash object for the keys of a detector; callers update copies of it only."""
-    return blake2b(digest_size=KEY_BYTES, person=key_person(index))
+    return blake2b(digest_size=KEY_BYTES, person=key_personalization(index))
 
 
-def key_person(index: int) -> bytes:
+def key_personalization(index: int) -> bytes:
     """Return what distinguishes the hash of the keys of this detector."""
     return b"detector%d" % index
 
@@ -165,7 +165,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class HotBucket:
+class HotBucketInfo:
     """A bucket that holds more records than are read from it."""
 
     key: str  #: hexadecimal
@@ -193,12 +193,12 @@ class StoreInfo:
     ended: int = 0  #: claims whose lease has ended: the next matching page replaces them
     layout: str = ""  #: "hash" or "compact" on a server, "" elsewhere
     hot: int | None = None  #: number of hot buckets; None where they are not counted
-    hottest: tuple[HotBucket, ...] = ()  #: the fullest of them
+    hottest: tuple[HotBucketInfo, ...] = ()  #: the fullest of them
     #: ids of claims that cannot be read, at most ``MAX_DAMAGED``; they count as open
     damaged_claims: tuple[str, ...] = ()
 
 
-class Store(Closing):
+class Store(ClosingContext):
     """A namespace of fingerprints. All methods are synchronous and thread-safe.
 
     A record is *live* unless it is older than the time to live, or a claim of another store object whose lease
@@ -352,7 +352,7 @@ class Store(Closing):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class FilingDecision:
     """What is to become of a page, by the candidates that are known."""
 
     record: Record | None  #: to file, once no blocker is left; None: the page is not filed
@@ -366,7 +366,7 @@ class JudgedOffer:
 
     record: Record
     #: Is called with all live candidates that are known, whenever there are new ones. None: the record is filed anyway.
-    judge: Callable[[Sequence[Candidate]], Judgement] | None
+    judge: Callable[[Sequence[Candidate]], FilingDecision] | None
     committed: bool = False  #: whether to commit it in the same step
 
 

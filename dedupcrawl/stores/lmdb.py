@@ -36,16 +36,16 @@ from dedupcrawl.stores.lmdb_environment import (
     open_namespace,
     remove_namespace,
 )
-from dedupcrawl.stores.records import OWNER_BYTES, Lease, Owner, TableSizes
+from dedupcrawl.stores.records import OWNER_BYTES, Lease, NamespaceSize, Owner
 from dedupcrawl.stores.transactional import TransactionalStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from dedupcrawl.stores.lmdb_environment import Environment, Table, Transaction
+    from dedupcrawl.stores.lmdb_environment import LmdbEnvironment, Table, Transaction
     from dedupcrawl.stores.records import StoreTables
-    from dedupcrawl.stores.transactional import Timing
+    from dedupcrawl.stores.transactional import TimeOptions
     from dedupcrawl.utils.redaction import SecretSeed
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class LmdbStore(TransactionalStore):
         secret: SecretSeed | None = None,
         *,
         reset: bool = False,
-        **timing: Unpack[Timing],
+        **timing: Unpack[TimeOptions],
     ) -> None:
         super().__init__(url, namespace, scheme or "", **timing)
         self._closed = False
@@ -110,7 +110,7 @@ class LmdbStore(TransactionalStore):
         with _store_errors(self.url, "opened"):
             stored = open_namespace(self._environment, self.url, self.namespace, scheme, secret)
             self._scheme, self.secret = stored
-            self._handles = TableHandles.open(self._environment, self.namespace)
+            self._handles = OpenTables.open(self._environment, self.namespace)
         self._write(lambda tables: tables.put_owner(self._token, Owner(self._clock() + self._lease)))
         self._remove_dead_owners()
 
@@ -128,7 +128,7 @@ class LmdbStore(TransactionalStore):
 
         with _store_errors(self.url, "opened"):
             meta = meta_table(self._environment, self.url)
-            handles = TableHandles.open(self._environment, self.namespace)
+            handles = OpenTables.open(self._environment, self.namespace)
             log_reset(self.url, self.namespace, self._environment.write(work))
 
     def _read(self, work: Callable[[StoreTables], T]) -> T:
@@ -214,7 +214,7 @@ def _store_errors(url: str, what: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class TableHandles:
+class OpenTables:
     """The open tables of a namespace."""
 
     records: Table
@@ -223,7 +223,7 @@ class TableHandles:
     owners: Table
 
     @classmethod
-    def open(cls, environment: Environment, namespace: str) -> TableHandles:
+    def open(cls, environment: LmdbEnvironment, namespace: str) -> OpenTables:
         """Open the tables; create those that are missing."""
         names = ("records", "keys", "claims", "owners")
         return cls(*(environment.table(f"{namespace}/{name}", sets=name == "keys") for name in names))
@@ -232,7 +232,7 @@ class TableHandles:
 class LmdbTables:
     """The tables of one namespace inside one transaction (see :class:`StoreTables`)."""
 
-    def __init__(self, transaction: Transaction, handles: TableHandles) -> None:
+    def __init__(self, transaction: Transaction, handles: OpenTables) -> None:
         self._transaction = transaction
         self._handles = handles
         self._keys = transaction.cursor(handles.keys)
@@ -314,13 +314,13 @@ class LmdbTables:
     def delete_owner(self, token: bytes) -> None:
         self._transaction.delete(token, db=self._handles.owners)
 
-    def sizes(self) -> TableSizes:
+    def sizes(self) -> NamespaceSize:
         handles = self._handles
         tables = (handles.records, handles.claims, handles.owners)
         stats = [self._transaction.stat(table) for table in tables]
         pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
         keys = self._transaction.stat(handles.keys)["entries"]  # LMDB does not say how many pages these fill
-        return TableSizes(stats[0]["entries"], keys, pages * stats[0]["psize"] + round(keys * _KEY_ROW_BYTES))
+        return NamespaceSize(stats[0]["entries"], keys, pages * stats[0]["psize"] + round(keys * _KEY_ROW_BYTES))
 
     def _get(self, id: int, table: Table) -> bytes | None:
         return self._transaction.get(_pack_id(id), db=table) if 0 < id <= MAX_ID else None

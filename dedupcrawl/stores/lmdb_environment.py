@@ -10,10 +10,10 @@
 
 LMDB forbids a process to open an environment twice, its memory map may only be moved while no transaction
 runs, and a forked child must not use what its parent opened. So all transactions of a process on a folder go
-through one :class:`Environment` with one lock.
+through one :class:`LmdbEnvironment` with one lock.
 
 A commit is not flushed to the disk (``sync=False``): it passes its pages to the operating system, so that a
-killed process loses nothing. :meth:`Environment.flush` flushes. The map is not writable (``writemap=False``),
+killed process loses nothing. :meth:`LmdbEnvironment.flush` flushes. The map is not writable (``writemap=False``),
 so that a wrong pointer cannot write into the file, and the file grows only as it is filled.
 
 A machine that goes down while the store is open may lose pages that were not flushed, and may have written
@@ -69,7 +69,7 @@ class LmdbFolder:
             raise StoreError(f"There is no store in the folder {path}.")
         (path / "owners").mkdir(parents=True, exist_ok=True)
         self._path = path
-        self.locks = OwnerLocks(path / "owners")
+        self.locks = LockRegistry(path / "owners")
         with self.opening_lock():
             alone = not self.locks.sweep()
             if alone:
@@ -148,7 +148,7 @@ def _boot_id() -> bytes:
         return b""
 
 
-class OwnerLocks:
+class LockRegistry:
     """The lock files of all store objects on a folder.
 
     The operating system releases the lock of a killed process, so its claims end immediately.
@@ -215,7 +215,7 @@ def _remove_lock(path: Path, lock: FileLock) -> None:
 
 
 def open_namespace(
-    environment: Environment, url: str, namespace: str, scheme: str | None, secret: SecretSeed | None = None
+    environment: LmdbEnvironment, url: str, namespace: str, scheme: str | None, secret: SecretSeed | None = None
 ) -> tuple[str, SecretSeed | None]:
     """Check the configuration of a namespace, or create the namespace; return the configuration and secret it has.
 
@@ -248,13 +248,13 @@ def remove_namespace(transaction: Transaction, meta: Table, namespace: str) -> N
         transaction.delete(prefix + namespace.encode(), db=meta)
 
 
-def namespace_names(environment: Environment, url: str) -> list[str]:
+def namespace_names(environment: LmdbEnvironment, url: str) -> list[str]:
     """List the namespaces of a folder, sorted."""
     meta = meta_table(environment, url)
     return environment.read(lambda transaction: _stored_names(transaction, meta))
 
 
-def meta_table(environment: Environment, url: str) -> Table:
+def meta_table(environment: LmdbEnvironment, url: str) -> Table:
     """Return the table of namespaces; raise ``StoreError`` if the file belongs to another program or version."""
     if environment.is_foreign(_META_TABLE):
         raise StoreError(f"The store {url} cannot be opened: another program's LMDB database is there.")
@@ -273,7 +273,7 @@ def _stored_names(transaction: Transaction, meta: Table) -> list[str]:
     return [key.removeprefix(_SCHEME_PREFIX).decode() for key in keys if key.startswith(_SCHEME_PREFIX)]
 
 
-class Environment:
+class LmdbEnvironment:
     """An open LMDB environment. Work passed to it may run twice, after the map has grown."""
 
     def __init__(self, folder: Path) -> None:
@@ -365,29 +365,29 @@ class Environment:
 
 
 @dataclass
-class _OpenEnvironments:
+class EnvironmentRegistry:
     """The environments of this process, and how many store objects use each."""
 
     lock: RLock = field(default_factory=RLock)
-    users: dict[str, tuple[Environment, int]] = field(default_factory=dict)
+    users: dict[str, tuple[LmdbEnvironment, int]] = field(default_factory=dict)
 
 
 # Module-level state is needed here: that a process must not open a folder twice is a fact about the process.
-_open_environments = _OpenEnvironments()
+_open_environments = EnvironmentRegistry()
 
 
-def acquire_environment(folder: Path) -> Environment:
+def acquire_environment(folder: Path) -> LmdbEnvironment:
     """Return the environment of an existing folder. The caller must call :func:`release_environment`."""
     name = os.path.realpath(folder)
     with _open_environments.lock:
         environment, users = _open_environments.users.get(name, (None, 0))
         if environment is None or environment.unusable:
-            environment, users = Environment(folder), 0
+            environment, users = LmdbEnvironment(folder), 0
         _open_environments.users[name] = environment, users + 1
         return environment
 
 
-def release_environment(environment: Environment) -> None:
+def release_environment(environment: LmdbEnvironment) -> None:
     """Close the environment if it has no other user in this process."""
     with _open_environments.lock:
         for name, (each, users) in list(_open_environments.users.items()):

@@ -19,7 +19,7 @@ parts               keys, sketches, identity, URL, cluster
 
 All numbers are big-endian, texts are UTF-8. ``probes`` are not stored.
 
-:class:`StoreTables` is what a store over local transactions must supply. :class:`LiveRecords` reads and removes records
+:class:`StoreTables` is what a store over local transactions must supply. :class:`LiveRecordReader` reads and removes records
 by the rules of claims, leases and age.
 """
 
@@ -145,7 +145,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class TableSizes:
+class NamespaceSize:
     """The size of a namespace."""
 
     pages: int  #: records
@@ -204,12 +204,12 @@ class StoreTables(Protocol):
     def owners(self) -> list[bytes]:
         """Return the tokens of all owners."""
 
-    def sizes(self) -> TableSizes:
+    def sizes(self) -> NamespaceSize:
         """Return the size of the namespace."""
 
 
 @dataclass(slots=True)
-class LiveRecords:
+class LiveRecordReader:
     """The live records of a namespace, as one store object sees them at one moment.
 
     A record is live unless it is too old, its lease has ended, or its owner is dead.

@@ -31,7 +31,7 @@ from dedupcrawl.stores.base import (
     raise_damage,
     url_key,
 )
-from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecords, Owner, TableSizes, decode_seen, encode
+from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecordReader, NamespaceSize, Owner, decode_seen, encode
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ CHUNK = 256  #: records removed in one transaction, so that other writers wait a
 PRUNE_SCAN = 16 * CHUNK  #: records examined in one transaction of ``prune``
 
 
-class Timing(TypedDict):
+class TimeOptions(TypedDict):
     """The keyword arguments of a transactional store that concern time."""
 
     lease: float  #: seconds after which a claim ends unless it is renewed, above 0
@@ -58,7 +58,7 @@ class Timing(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class TransactionResult:
     """The result of one of the transactions of a long piece of work."""
 
     changed: int  #: records
@@ -81,10 +81,10 @@ class TransactionalStore(Store):
         url: of the store, for messages.
         namespace: part of the store.
         scheme: JSON of the configuration.
-        **timing: see :class:`Timing`.
+        **timing: see :class:`TimeOptions`.
     """
 
-    def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[Timing]) -> None:
+    def __init__(self, url: str, namespace: str, scheme: str, **timing: Unpack[TimeOptions]) -> None:
         self.url = url
         self.namespace = namespace
         self._scheme = scheme
@@ -108,9 +108,9 @@ class TransactionalStore(Store):
     def _is_alive(self, token: bytes) -> bool:
         """Whether the process of another owner is alive, as far as this can be known."""
 
-    def _live(self, tables: StoreTables) -> LiveRecords:
+    def _live(self, tables: StoreTables) -> LiveRecordReader:
         now = self._clock()
-        return LiveRecords(tables, self._token, now, now - self._ttl, self._is_alive)
+        return LiveRecordReader(tables, self._token, now, now - self._ttl, self._is_alive)
 
     # -- filing -------------------------------------------------------------------------------
 
@@ -132,13 +132,13 @@ class TransactionalStore(Store):
         encoded = [(record, encode(record)) for record in records]
         return self._in_chunks(partial(self._restore, encoded), raise_damage)
 
-    def _restore(self, encoded: Sequence[tuple[Record, bytes]], start: int, tables: StoreTables) -> Chunk:
+    def _restore(self, encoded: Sequence[tuple[Record, bytes]], start: int, tables: StoreTables) -> TransactionResult:
         live, end = self._live(tables), start + CHUNK
         chunk = encoded[start:end]
         fresh = [pair for pair in chunk if not pair[0].is_among(live.search(pair[0].own_keys, 0)[0])]
         for record, value in fresh:
             self._file(record, value, FILE_ANYWAY, [], tables)
-        return Chunk(len(fresh), end if end < len(encoded) else None)
+        return TransactionResult(len(fresh), end if end < len(encoded) else None)
 
     def _file(
         self, record: Record, value: bytes, since: int, supersede: list[int] | None, tables: StoreTables
@@ -262,7 +262,7 @@ class TransactionalStore(Store):
     def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
         return self._write(partial(self._forget, url)).report(on_damage)
 
-    def _forget(self, url: str, tables: StoreTables) -> Chunk:
+    def _forget(self, url: str, tables: StoreTables) -> TransactionResult:
         live = self._live(tables)
         removed = [_result_or_damage(live.remove_url, id, url) for id in list(tables.newest(url_key(url), 0))]
         return _chunk(removed, None)
@@ -271,7 +271,7 @@ class TransactionalStore(Store):
         dead = self._remove_dead_owners()
         return dead + self._in_chunks(partial(self._prune, older_than), on_damage)
 
-    def _prune(self, older_than: float, start: int, tables: StoreTables) -> Chunk:
+    def _prune(self, older_than: float, start: int, tables: StoreTables) -> TransactionResult:
         """Remove the old records and the ended claims of a chunk."""
         live = self._live(tables)
         doomed: list[int] = []
@@ -299,13 +299,13 @@ class TransactionalStore(Store):
             self._write(partial(_delete_owner, token))
         return removed
 
-    def _remove_claims_of(self, dead: set[bytes], start: int, tables: StoreTables) -> Chunk:
+    def _remove_claims_of(self, dead: set[bytes], start: int, tables: StoreTables) -> TransactionResult:
         leases = list(islice(tables.leases(start), CHUNK))
         live = self._live(tables)
         removed = sum(live.remove_dead(id, notify_owner=False) for id, lease in leases if lease.owner in dead)
-        return Chunk(removed, leases[-1][0] + 1 if leases else None)
+        return TransactionResult(removed, leases[-1][0] + 1 if leases else None)
 
-    def _in_chunks(self, work: Callable[[int, StoreTables], Chunk], on_damage: OnDamage) -> int:
+    def _in_chunks(self, work: Callable[[int, StoreTables], TransactionResult], on_damage: OnDamage) -> int:
         """Do a long piece of work in short transactions, each starting where the one before stopped."""
         changed = 0
         start: int | None = 0
@@ -350,11 +350,11 @@ def _result_or_damage(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
         return error
 
 
-def _chunk(results: Iterable[bool | DamageError], following: int | None) -> Chunk:
+def _chunk(results: Iterable[bool | DamageError], following: int | None) -> TransactionResult:
     """Return how many records were removed, and the damaged ones."""
     done = list(results)
     damaged = tuple(each for each in done if isinstance(each, DamageError))
-    return Chunk(done.count(True), following, damaged)
+    return TransactionResult(done.count(True), following, damaged)
 
 
 def _delete_owner(token: bytes, tables: StoreTables) -> None:
@@ -374,7 +374,9 @@ class MemoryStore(TransactionalStore):
         secret: the secret seed.
     """
 
-    def __init__(self, namespace: str, scheme: str, secret: SecretSeed | None = None, **timing: Unpack[Timing]) -> None:
+    def __init__(
+        self, namespace: str, scheme: str, secret: SecretSeed | None = None, **timing: Unpack[TimeOptions]
+    ) -> None:
         super().__init__("memory://", namespace, scheme, **timing)
         self.secret = secret
         self._lock = RLock()
@@ -487,8 +489,8 @@ class MemoryTables:
     def owners(self) -> list[bytes]:
         return list(self._owners)
 
-    def sizes(self) -> TableSizes:
-        return TableSizes(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
+    def sizes(self) -> NamespaceSize:
+        return NamespaceSize(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
 
 
 def _rows_from(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:

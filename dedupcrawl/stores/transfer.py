@@ -61,7 +61,7 @@ class ImportCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Upsert:
+class UpsertRecord:
     """A record to file, and the records that it replaces."""
 
     record: Record
@@ -84,7 +84,7 @@ def export_records(
         StoreError: the store cannot be read, or the file cannot be written.
     """
     with _file_errors(path, "written"), atomic_write(path) as part, gzip.open(part, "wb") as stream:
-        return _write(store, _ChecksumStream(cast("IO[bytes]", stream)), advance, on_damage)
+        return _write(store, _ChecksumFile(cast("IO[bytes]", stream)), advance, on_damage)
 
 
 def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> ExportHeader:
@@ -117,10 +117,10 @@ def import_records(
     check_secret(about.url, about.namespace, store.secret, header.secret)
     with _open_export(path) as stream:
         _read_header(path, stream)
-        return file_records(map(Upsert, track(_read_records(path, stream))), store)
+        return file_records(map(UpsertRecord, track(_read_records(path, stream))), store)
 
 
-def file_records(upserts: Iterable[Upsert], store: Store) -> ImportCounts:
+def file_records(upserts: Iterable[UpsertRecord], store: Store) -> ImportCounts:
     """File records as committed, in this order; records that are stored already are skipped.
 
     A record that replaces others is filed again even if it is stored, since the others are removed in that
@@ -134,12 +134,12 @@ def file_records(upserts: Iterable[Upsert], store: Store) -> ImportCounts:
     return counts
 
 
-def _insert(upserts: Sequence[Upsert], store: Store) -> ImportCounts:
+def _insert(upserts: Sequence[UpsertRecord], store: Store) -> ImportCounts:
     filed = store.restore([upsert.record for upsert in upserts])
     return ImportCounts(filed, len(upserts) - filed)
 
 
-def _replace(upserts: Sequence[Upsert], store: Store) -> ImportCounts:
+def _replace(upserts: Sequence[UpsertRecord], store: Store) -> ImportCounts:
     counts = ImportCounts(0, 0)
     for upsert in upserts:
         same = _stored_ids(store, upsert.record)
@@ -157,7 +157,7 @@ def _stored_ids(store: Store, record: Record) -> set[int]:
     return {hit.id for hit in store.find(record.own_keys) if record.is_among([hit])}
 
 
-def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object], on_damage: OnDamage) -> int:
+def _write(store: Store, out: _ChecksumFile, advance: Callable[[], object], on_damage: OnDamage) -> int:
     about = store.info()
     out.write(MAGIC + VERSION + b"\n")
     header = {"namespace": about.namespace, "scheme": json.loads(about.scheme)}
@@ -176,7 +176,7 @@ def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object], on
     return count
 
 
-def _read_header(path: Path, stream: _ChecksumStream) -> ExportHeader:
+def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     """Return the header, with 0 records."""
     first = stream.read_line()
     if not first.startswith(MAGIC):
@@ -197,7 +197,7 @@ def _read_header(path: Path, stream: _ChecksumStream) -> ExportHeader:
     return ExportHeader(namespace, scheme_json(scheme), 0, SecretSeed.from_stored(stream.read(size)))
 
 
-def _read_records(path: Path, stream: _ChecksumStream) -> Iterator[Record]:
+def _read_records(path: Path, stream: _ChecksumFile) -> Iterator[Record]:
     count = 0
     while size := int.from_bytes(stream.read(4), "big"):
         if size > MAX_RECORD_BYTES:
@@ -211,7 +211,7 @@ def _read_records(path: Path, stream: _ChecksumStream) -> Iterator[Record]:
 
 
 @dataclass
-class _ChecksumStream:
+class _ChecksumFile:
     """A stream that updates a checksum with every byte read or written."""
 
     stream: IO[bytes]
@@ -237,9 +237,9 @@ class _ChecksumStream:
 
 
 @contextmanager
-def _open_export(path: Path) -> Iterator[_ChecksumStream]:
+def _open_export(path: Path) -> Iterator[_ChecksumFile]:
     with _file_errors(path, "read"), gzip.open(path, "rb") as stream:
-        yield _ChecksumStream(cast("IO[bytes]", stream))
+        yield _ChecksumFile(cast("IO[bytes]", stream))
 
 
 @contextmanager

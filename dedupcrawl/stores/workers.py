@@ -79,7 +79,7 @@ class WorkerStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class WorkerRecord:
     """A worker as the store knows it."""
 
     token: str  #: hexadecimal; each crawl has another one
@@ -89,7 +89,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerMemory:
+class MemoryInfo:
     """The memory of a server."""
 
     used: int  #: bytes
@@ -100,8 +100,8 @@ class ServerMemory:
 class WorkersInfo:
     """All workers of a namespace."""
 
-    workers: tuple[Worker, ...]  #: by host, process and spider
-    memory: ServerMemory | None  #: None: the user may not read it
+    workers: tuple[WorkerRecord, ...]  #: by host, process and spider
+    memory: MemoryInfo | None  #: None: the user may not read it
     problem: str = ""  #: why some or all workers cannot be read
 
 

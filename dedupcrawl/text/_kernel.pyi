@@ -62,7 +62,7 @@ class Hasher:
         """Return the hashes (uint64) of all shingles, with repetitions."""
 
 @final
-class RecordMaker:
+class RecordBuilder:
     """Makes what a record has of ``exact`` and ``minhash``, like :mod:`dedupcrawl.fingerprinting`."""
 
     def __new__(
@@ -76,7 +76,7 @@ class RecordMaker:
         band_person: bytes,  # personalisation of the bucket keys of the bands
         is_text_first: bool,  # whether the sketch and the key of ``exact`` come first
         min_chars: int,  # shorter texts are compared by their hash only
-    ) -> RecordMaker: ...
+    ) -> RecordBuilder: ...
     def make(self, text: str, exact_only: bool, /) -> tuple[bytes, bool, tuple[bytes, ...], tuple[bytes, ...]] | None:
         """Return the normalised text in UTF-8, whether only its hash is compared, the sketches, and the keys.
 
@@ -111,14 +111,16 @@ class Sketcher(Generic[_R]):
 
 @final
 class IdentitySketcher:
-    """Finds names and values of pages, and packs them, like :class:`dedupcrawl.identity.ReferenceSketcher`."""
+    """Finds names and values of pages, and packs them, like :class:`dedupcrawl.identity.identity_sketch.ReferenceSketcher`."""
 
     def __new__(
         cls,
         substitution: Buffer,  # of the 256 bytes
         unspaced: Buffer,  # uint32: the first and last code point of each range of scripts without spaces
         numerals: str,  # in Chinese
-        words: tuple[Sequence[bytes], ...],  # the sets of words of :func:`dedupcrawl.identity.word_sets`
+        words: tuple[
+            Sequence[bytes], ...
+        ],  # the sets of words of :func:`dedupcrawl.identity.identity_sketch.word_sets`
     ) -> IdentitySketcher: ...
     def sketch(
         self,

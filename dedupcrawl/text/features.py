@@ -21,8 +21,8 @@ from dedupcrawl.text.normalize import (
     CODE,
     ROLE,
     ROLE_SHIFT,
+    CharacterKind,
     PackedTexts,
-    Role,
     decode,
     kernel_tables,
     pack,
@@ -31,8 +31,8 @@ from dedupcrawl.text.normalize import (
 )
 from dedupcrawl.text.shingles import (
     CACHED_SEEDS,
-    ShinglesOfMany,
-    Tokens,
+    ShingleBatch,
+    TokenTable,
     hash_long_word,
     kernel_keys,
     located_tokens,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 _VERSION = 7  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
-_CHARACTER = np.uint32(Role.CHARACTER)
+_CHARACTER = np.uint32(CharacterKind.CHARACTER)
 
 
 _kernel, _why_not = load_extension("dedupcrawl.text._kernel", _VERSION)
@@ -94,11 +94,11 @@ def points_of(text: Text) -> Points:
     return np.frombuffer(memoryview(text), np.uint32)
 
 
-def tokens_of(text: Text, seed: int) -> Tokens:
+def tokens_of(text: Text, seed: int) -> TokenTable:
     """Return the token stream, like :func:`~dedupcrawl.text.shingles.tokens`; the arrays are read-only."""
     hashes, first = hasher(seed).tokens(text)
     points = np.frombuffer(first, np.uint32)
-    return Tokens(np.frombuffer(hashes, np.uint64), points >> ROLE_SHIFT == _CHARACTER, points)
+    return TokenTable(np.frombuffer(hashes, np.uint64), points >> ROLE_SHIFT == _CHARACTER, points)
 
 
 def shingles_of(text: Text, characters: int, words: int, seed: int) -> Hashes:
@@ -151,7 +151,7 @@ class Features:
     page: Page
     fold_chinese: bool = False  #: read traditional characters as simplified ones
     _words: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _tokens: dict[int, Tokens] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _tokens: dict[int, TokenTable] = field(default_factory=dict, init=False, repr=False, compare=False)
     _shingles: dict[tuple[int, int, int], Hashes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -219,7 +219,7 @@ class Features:
         """The index after each full stop that ends a sentence in :attr:`text`."""
         return sentence_ends(self.text, only_full_stops=True)
 
-    def tokens(self, seed: int) -> Tokens:
+    def tokens(self, seed: int) -> TokenTable:
         """Return the token stream with hashes keyed by a seed, see :mod:`dedupcrawl.text.shingles`."""
         if seed not in self._tokens:
             compiled = self.compiled
@@ -263,7 +263,7 @@ class FeaturesBatch(Sequence[Features]):
         self.pages = pages
         self._fold_chinese = fold_chinese
         self._features: list[Features | None] = [None] * len(pages)
-        self._shingles: dict[tuple[int, int, int], ShinglesOfMany] = {}
+        self._shingles: dict[tuple[int, int, int], ShingleBatch] = {}
 
     def __len__(self) -> int:
         return len(self.pages)
@@ -309,7 +309,7 @@ class FeaturesBatch(Sequence[Features]):
         spans = zip(texts.starts.tolist(), texts.stops.tolist(), strict=True)
         return [joined[start:stop].encode("utf-8", "surrogatepass") for start, stop in spans]
 
-    def shingles(self, characters: int, words: int, seed: int) -> ShinglesOfMany:
+    def shingles(self, characters: int, words: int, seed: int) -> ShingleBatch:
         """Return the hashes of all shingles of all texts, like :meth:`Features.shingles`."""
         scheme = (characters, words, seed)
         if scheme not in self._shingles:

@@ -47,7 +47,7 @@ _ACCEPTED = "the path of a file made by `dedupcrawl lexicon build`, or an empty 
 
 
 @dataclass(frozen=True)
-class LanguageIdfs:
+class LanguageLexicon:
     """The words of one language."""
 
     idfs: Mapping[str, float]
@@ -84,7 +84,7 @@ class Lexicon:
     language: str  #: primary subtag of BCP 47; "" if unknown or several
     segmenter: str  #: segmenter of its Chinese; "" if none was used
     digest: str  #: hex digest of the content; part of the scheme of detectors
-    parts: tuple[LanguageIdfs, ...]  #: one per language; no word is in two
+    parts: tuple[LanguageLexicon, ...]  #: one per language; no word is in two
     fold_chinese: bool | None = None  #: whether its Chinese was folded; None: fits both
 
     def idf(self, word: str) -> float | None:
@@ -211,7 +211,7 @@ def _lexicon_of_counts(counts: LexiconCounts, language: str) -> Lexicon:
     idfs = {word: math.log(documents / n) for word, n in counts.frequencies.items()}
     segmenter = counts.head.segmenter
     folded = counts.head.fold_chinese if segmenter else None  # without a segmenter it has no Chinese
-    return Lexicon(documents, language, segmenter, counts.digest, (LanguageIdfs(idfs, documents),), folded)
+    return Lexicon(documents, language, segmenter, counts.digest, (LanguageLexicon(idfs, documents),), folded)
 
 
 def _jieba_lexicon() -> Lexicon:
@@ -222,17 +222,17 @@ def _jieba_lexicon() -> Lexicon:
     idfs = {word: float(idf) for word, idf in lines}
     documents = round(math.exp(max(idfs.values())))  # the rarest words occur in one document
     digest = blake2b(data, digest_size=16).hexdigest()
-    return Lexicon(documents, "zh", "jieba", digest, (LanguageIdfs(idfs, documents),))
+    return Lexicon(documents, "zh", "jieba", digest, (LanguageLexicon(idfs, documents),))
 
 
-class Keyword(NamedTuple):
+class WeightedTerm(NamedTuple):
     """A word and its weight in a text."""
 
     word: str
     weight: float  #: TF-IDF: share of the counted words, times idf
 
 
-def keywords(words: Iterable[str], lexicon: Lexicon, count: int) -> list[Keyword]:
+def keywords(words: Iterable[str], lexicon: Lexicon, count: int) -> list[WeightedTerm]:
     """Return the words with the highest TF-IDF weights.
 
     Words of one character and stop words, which occur in half of all documents or more, are not counted. An
@@ -253,7 +253,7 @@ def keywords(words: Iterable[str], lexicon: Lexicon, count: int) -> list[Keyword
     counted = {word: times for word, times in found.items() if idfs[word] > _STOP_IDF}
     total = sum(counted.values())
     weights = {word: times * (idfs[word] / total) for word, times in counted.items()}
-    return [Keyword(word, weights[word]) for word in nlargest(count, weights, key=weights.__getitem__)]
+    return [WeightedTerm(word, weights[word]) for word in nlargest(count, weights, key=weights.__getitem__)]
 
 
 FORMAT = "dedupcrawl-lexicon"
@@ -355,7 +355,7 @@ def _digest(body: bytes) -> str:
 
 
 @dataclass
-class DocumentFrequencies:
+class DocumentCounts:
     """Counts of documents per word in bounded memory, exact for at most ``max_words`` different words.
 
     Above that the rarest words are removed, as in lossy counting (Manku, Motwani, *Approximate frequency

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-class Role(IntEnum):
+class CharacterKind(IntEnum):
     """The role of a code point in the token stream."""
 
     SEPARATOR = 0  #: white space, punctuation, symbols, controls: ends a word
@@ -57,7 +57,7 @@ Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 CODE = np.uint32((1 << 21) - 1)  #: mask of a packed point: the code point
-ROLE_SHIFT = np.uint32(21)  #: position of the :class:`Role`, above the code point
+ROLE_SHIFT = np.uint32(21)  #: position of the :class:`CharacterKind`, above the code point
 ROLE = np.uint32(3 << 21)
 RESIZED = np.uint32(1 << 29)  #: table only: the code point is removed, or becomes several
 COMBINES = np.uint32(1 << 30)  #: table only: the result depends on the neighbours
@@ -119,7 +119,7 @@ def normalize(text: str) -> str:
 
 
 def pack(text: str) -> Points:
-    """Normalise ``text`` to one uint32 per code point: the code point, and above it its :class:`Role`.
+    """Normalise ``text`` to one uint32 per code point: the code point, and above it its :class:`CharacterKind`.
 
     Lone surrogates are kept.
     """
@@ -147,7 +147,7 @@ def map_code_points(text: str) -> Points:
 
 @functools.cache
 def roles() -> npt.NDArray[np.uint8]:
-    """Return the :class:`Role` of every code point, read-only."""
+    """Return the :class:`CharacterKind` of every code point, read-only."""
     result = ((_table().packed & ROLE) >> ROLE_SHIFT).astype(np.uint8)
     result.flags.writeable = False
     return result
@@ -317,9 +317,9 @@ def _roles(points: Points) -> Points:
     tokens[points] = [unicodedata.category(chr(point))[0] in "LMN" for point in points.tolist()]
     for start, stop in _UNCHANGING_LETTER_RANGES:
         tokens[start:stop] = True
-    roles = np.where(tokens, np.uint32(Role.WORD << ROLE_SHIFT), np.uint32(0))
+    roles = np.where(tokens, np.uint32(CharacterKind.WORD << ROLE_SHIFT), np.uint32(0))
     for start, stop in UNSPACED:
-        roles[start:stop] *= np.uint32(Role.CHARACTER)
+        roles[start:stop] *= np.uint32(CharacterKind.CHARACTER)
     return roles
 
 

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.text.normalize import ROLE, ROLE_SHIFT, Role, roles
+from dedupcrawl.text.normalize import ROLE, ROLE_SHIFT, CharacterKind, roles
 
 if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Flags, Indices, Points
@@ -58,12 +58,12 @@ MAX_LETTERS = 64  #: highest number of letters of a word that is hashed by a pol
 _POWERS = 1 << 15  #: tabulated powers of P
 _CHUNK = _POWERS  #: code points hashed at a time, at most ``_POWERS``; they stay in the processor cache
 CACHED_SEEDS = 4  #: seeds whose tables are kept, 2.5 MB each
-_SEPARATOR = np.uint8(Role.SEPARATOR)
-_WORD = np.uint8(Role.WORD)
-_CHARACTER = np.uint8(Role.CHARACTER)
+_SEPARATOR = np.uint8(CharacterKind.SEPARATOR)
+_WORD = np.uint8(CharacterKind.WORD)
+_CHARACTER = np.uint8(CharacterKind.CHARACTER)
 
 
-class Tokens(NamedTuple):
+class TokenTable(NamedTuple):
     """The token stream of a text, as two arrays of the same length."""
 
     hashes: Hashes  #: keyed with the seed; equal for equal tokens; not mixed
@@ -71,12 +71,12 @@ class Tokens(NamedTuple):
     points: Points  #: the first packed point of each token
 
 
-def tokens(packed: Points, seed: int) -> Tokens:
+def tokens(packed: Points, seed: int) -> TokenTable:
     """Return the hashed tokens of packed points (see :func:`~dedupcrawl.text.normalize.pack`)."""
     return located_tokens(packed, seed)[0]
 
 
-def located_tokens(packed: Points, seed: int) -> tuple[Tokens, Indices]:
+def located_tokens(packed: Points, seed: int) -> tuple[TokenTable, Indices]:
     """Return the tokens, and for each token the index of its first code point."""
     found = (packed >> ROLE_SHIFT).astype(np.uint8)
     word = found == _WORD
@@ -84,13 +84,13 @@ def located_tokens(packed: Points, seed: int) -> tuple[Tokens, Indices]:
     if not word.any():
         starts = np.flatnonzero(found != _SEPARATOR)
         points = packed.take(starts)
-        return Tokens(keys.letters.take(points), np.ones(len(starts), bool), points), starts
+        return TokenTable(keys.letters.take(points), np.ones(len(starts), bool), points), starts
     starts = _starts(found, word)
     ends = np.append(starts[1:], len(packed))
     hashes = _hash_tokens(packed, starts, ends, keys)
     if (ends - starts).max() > MAX_LETTERS:
         _hash_long_words(hashes, packed, starts, seed)
-    return Tokens(hashes, found[starts] == _CHARACTER, packed.take(starts)), starts
+    return TokenTable(hashes, found[starts] == _CHARACTER, packed.take(starts)), starts
 
 
 def token_spans(packed: Points) -> tuple[Indices, Indices]:
@@ -183,7 +183,7 @@ def kernel_keys(seed: int) -> KernelKeys:
     return KernelKeys(keys.letters, keys.rising[:MAX_LETTERS], _secret_base(seed, "shingle"))
 
 
-def shingles(stream: Tokens, characters: int, words: int, seed: int) -> Hashes:
+def shingles(stream: TokenTable, characters: int, words: int, seed: int) -> Hashes:
     """Hash all shingles of a text.
 
     The token at the start of a shingle determines its length, 1 to ``MAX_SHINGLE``: ``characters`` tokens
@@ -228,7 +228,7 @@ def _join_runs(left: Hashes, right: Hashes, power: np.uint64) -> Hashes:
     return joined
 
 
-class ShinglesOfMany(NamedTuple):
+class ShingleBatch(NamedTuple):
     """Hashes of the shingles of several texts."""
 
     hashes: Hashes
@@ -236,7 +236,7 @@ class ShinglesOfMany(NamedTuple):
     counts: Indices  #: number of shingles of each text, with repetitions
 
 
-def shingles_of_many(stream: Tokens, bounds: Indices, characters: int, words: int, seed: int) -> ShinglesOfMany:
+def shingles_of_many(stream: TokenTable, bounds: Indices, characters: int, words: int, seed: int) -> ShingleBatch:
     """Hash the shingles of several texts, like :func:`shingles`.
 
     ``bounds`` has the index of the first token of each text, and at the end the number of tokens.
@@ -249,14 +249,14 @@ def shingles_of_many(stream: Tokens, bounds: Indices, characters: int, words: in
     counts = sum((part.counts for part in parts), np.zeros(len(bounds) - 1, np.int64))
     for text in np.flatnonzero((counts == 0) & (np.diff(bounds) > 0)).tolist():
         whole = stream.hashes[bounds[text] : bounds[text + 1]]
-        parts.append(ShinglesOfMany(hash_runs(whole, len(whole), seed), np.array([text]), counts))
+        parts.append(ShingleBatch(hash_runs(whole, len(whole), seed), np.array([text]), counts))
         counts[text] = 1
     hashes = np.concatenate([np.zeros(0, np.uint64), *(part.hashes for part in parts)])
     texts = np.concatenate([np.zeros(0, np.int64), *(part.texts for part in parts)])
-    return ShinglesOfMany(hashes, texts, counts)
+    return ShingleBatch(hashes, texts, counts)
 
 
-def _shingles_starting_at(hashes: Hashes, starts: Flags, bounds: Indices, length: int, seed: int) -> ShinglesOfMany:
+def _shingles_starting_at(hashes: Hashes, starts: Flags, bounds: Indices, length: int, seed: int) -> ShingleBatch:
     """Hash every run of ``length`` tokens within one text that starts at a token selected by ``starts``."""
     fits = starts.copy()
     if length > 1:
@@ -266,7 +266,7 @@ def _shingles_starting_at(hashes: Hashes, starts: Flags, bounds: Indices, length
     indices = np.flatnonzero(fits)
     counts = np.diff(np.searchsorted(indices, bounds))
     runs = mix(run_polynomials(hashes, length, seed).take(indices)) if len(indices) else np.zeros(0, np.uint64)
-    return ShinglesOfMany(runs, np.repeat(np.arange(len(counts)), counts), counts)
+    return ShingleBatch(runs, np.repeat(np.arange(len(counts)), counts), counts)
 
 
 # -- hash arithmetic ---------------------------------------------------------------------------

@@ -23,7 +23,7 @@ import numpy as np
 
 from dedupcrawl.errors import MissingPackageError, SettingError
 from dedupcrawl.page.document import check_time
-from dedupcrawl.text.normalize import Role, roles
+from dedupcrawl.text.normalize import CharacterKind, roles
 from dedupcrawl.utils.optional import import_extra, require_extra
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def is_han(word: str) -> bool:
 
 def is_unspaced(word: str) -> bool:
     """Whether a word is in a script without spaces, so that it depends on the segmenter."""
-    return bool(roles()[ord(word[0])] == Role.CHARACTER)
+    return bool(roles()[ord(word[0])] == CharacterKind.CHARACTER)
 
 
 def _words_by_jieba(text: str, segmenter: str) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def _words_by_function(text: str, segmenter: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-class _Patterns(NamedTuple):
+class _PatternTable(NamedTuple):
     """Patterns of runs; jieba gets Han characters only, other segmenters all scripts without spaces."""
 
     is_han: Callable[[str], object]
@@ -206,13 +206,13 @@ class _Patterns(NamedTuple):
 
 
 @functools.cache
-def _patterns() -> _Patterns:
-    spaced, unspaced = roles() == Role.WORD, roles() == Role.CHARACTER
+def _patterns() -> _PatternTable:
+    spaced, unspaced = roles() == CharacterKind.WORD, roles() == CharacterKind.CHARACTER
     han, segmented = unspaced & _members_of(_HAN), unspaced & _members_of(_JIEBA_HAN)
     kana = [unspaced & _members_of(ranges) for ranges in (_HIRAGANA, _KATAKANA)]
     others = unspaced & ~np.logical_or.reduce([han, *kana])
     single = f"[{_character_ranges(han & ~segmented, 0, _CODE_POINTS)}]"
-    return _Patterns(
+    return _PatternTable(
         re.compile(f"[{_character_ranges(han, 0, _CODE_POINTS)}]").match,
         re.compile(f"[{_character_ranges(segmented, 0, _CODE_POINTS)}]").match,
         re.compile("|".join([*map(_run_pattern, (spaced, segmented, *kana, others)), single])),

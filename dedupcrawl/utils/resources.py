@@ -63,7 +63,7 @@ def atomic_output(path: Path) -> Iterator[Path]:
         raise DedupError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-class Closing(ABC):
+class ClosingContext(ABC):
     """A context manager that calls :meth:`close` at the end."""
 
     @abstractmethod

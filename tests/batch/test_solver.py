@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.batch.columns import FingerprintTable
-from dedupcrawl.batch.solver import Crowding, Solution, solve
+from dedupcrawl.batch.solver import HotBucketCounts, SolverResult, solve
 from dedupcrawl.config import Config
 from dedupcrawl.decision import cluster_of
 from dedupcrawl.page.model import Page
@@ -60,7 +60,7 @@ def test_what_an_earlier_run_kept_counts_as_kept(pages: list[Page], cut: int) ->
     assert solution_rows(both, later)[len(before) :] == solution_rows(prints, whole)[cut:]
 
 
-def kept_records(prints: FingerprintTable, found: Solution, until: int) -> list[Record]:
+def kept_records(prints: FingerprintTable, found: SolverResult, until: int) -> list[Record]:
     """The records of the kept pages among the first, with the clusters that they joined."""
     rows = [row for row in np.flatnonzero(found.keep[:until]).tolist() if prints.judgeable()[row]]
     names = [cluster_of(prints.record(int(found.founder[row]))) for row in rows]
@@ -95,7 +95,7 @@ def test_a_page_is_compared_with_the_newest_of_a_crowded_bucket() -> None:
     near, far = _page(98, 7, sketch=_exact(1)), _page(99, 7, sketch=_exact(0))
     found = solve(prints_of([*apart, near, far], 1), rules_of(config))
     assert found.keep.tolist() == [True] * len(apart) + [False, True]
-    assert found.crowding == Crowding(buckets=1, pages=2, fullest=BUCKET_CAP + 2)
+    assert found.crowding == HotBucketCounts(buckets=1, pages=2, fullest=BUCKET_CAP + 2)
 
 
 def test_a_long_chain_ends() -> None:

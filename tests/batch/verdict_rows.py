@@ -8,7 +8,7 @@ import numpy as np
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.batch.columns import FingerprintTable, FingerprintTableBuilder
-from dedupcrawl.batch.solver import NONE, RELATIONS, Rules, Solution, solve
+from dedupcrawl.batch.solver import NONE, RELATIONS, RowJudge, SolverResult, solve
 from dedupcrawl.decision import Matcher, Policy, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.stores.base import Record
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 VerdictRow = tuple[Any, ...]
 
 
-def rules_of(config: Config) -> Rules:
-    return Rules(Matcher(build_detectors(config)), Policy(config.drop, config.keep))
+def rules_of(config: Config) -> RowJudge:
+    return RowJudge(Matcher(build_detectors(config)), Policy(config.drop, config.keep))
 
 
 def one_by_one(config: Config, pages: Iterable[Page]) -> list[VerdictRow]:
@@ -67,13 +67,13 @@ def _sketches(config: Config) -> int:
     return len(names) + ("exact" not in names)
 
 
-def solution_rows(prints: FingerprintTable, found: Solution) -> list[VerdictRow]:
+def solution_rows(prints: FingerprintTable, found: SolverResult) -> list[VerdictRow]:
     """The verdicts of a solution."""
     reasons = dict(prints.reasons())
     return [_solution_row(prints, found, row, reasons.get(row)) for row in range(len(prints))]
 
 
-def _solution_row(prints: FingerprintTable, found: Solution, row: int, reason: str | None) -> VerdictRow:
+def _solution_row(prints: FingerprintTable, found: SolverResult, row: int, reason: str | None) -> VerdictRow:
     of, relation, detector = int(found.of[row]), int(found.relation[row]), int(found.detector[row])
     similarity = None if np.isnan(found.similarity[row]) else float(found.similarity[row])
     return (
@@ -87,5 +87,7 @@ def _solution_row(prints: FingerprintTable, found: Solution, row: int, reason: s
     )
 
 
-def solved(config: Config, prints: FingerprintTable, order: Sequence[int] | None = None, prior: int = 0) -> Solution:
+def solved(
+    config: Config, prints: FingerprintTable, order: Sequence[int] | None = None, prior: int = 0
+) -> SolverResult:
     return solve(prints, rules_of(config), order, prior=prior)

@@ -16,7 +16,7 @@ from dedupcrawl.cli import app
 from dedupcrawl.config import Config
 from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.ledger.ledger_schema import Entry, Fate
+from dedupcrawl.ledger.ledger_schema import Entry, Outcome
 from tests.cli.errors import complaint
 from tests.stores.servers import Server, binaries
 from tests.texts import ENGLISH, OTHER_ENGLISH
@@ -79,7 +79,7 @@ def test_the_json_output(store: str, copy: str) -> None:
     found = told(SECOND, "--store", store, "--file", copy)
     assert found["verdict"]["of"] == FIRST
     assert found["pair"]["met"] is True
-    assert [each["detector"] for each in found["pair"]["opinions"]] == ["exact", "minhash"]
+    assert [each["detector"] for each in found["pair"]["assessments"]] == ["exact", "minhash"]
     assert {change["name"] for lever in found["levers"] for change in lever["changes"]} >= {"threshold", "drop"}
     assert found["cluster"]["looked_through"] == 2
     assert told(SECOND, "--store", store, "--file", copy, "--quick")["cluster"]["looked_through"] is None
@@ -160,7 +160,7 @@ def test_the_configuration_is_read_from_the_store(tmp_path: Path, copy: str, cha
     found = told(SECOND, "--store", store, "--file", copy)
     with Deduplicator(store, "news", config=Config(**changes)) as dedup:
         names = list(dedup.names)
-    assert [each["detector"] for each in found["pair"]["opinions"]] == names
+    assert [each["detector"] for each in found["pair"]["assessments"]] == names
 
 
 def test_constants_and_where_they_come_from(tmp_path: Path, copy: str) -> None:
@@ -209,11 +209,11 @@ def ledger(tmp_path: Path) -> str:
     about = {"title": "Crawl", "kind": "crawl", "version": "1", "settings": settings}
     with Ledger.create(path, about) as writer:
         copied = Verdict(SECOND, Status.DUPLICATE, keep=False, of=FIRST, cluster="c1")
-        writer.add(Entry(SECOND, 5.0, copied, 1000, "Ice", COPY), Fate.DROPPED)
+        writer.add(Entry(SECOND, 5.0, copied, 1000, "Ice", COPY), Outcome.DROPPED)
         first = Verdict(FIRST, Status.UNIQUE, keep=True, cluster="c1")
-        writer.add(Entry(FIRST, 4.0, first, 1000, "Ice", ENGLISH), Fate.KEPT)
+        writer.add(Entry(FIRST, 4.0, first, 1000, "Ice", ENGLISH), Outcome.KEPT)
         front = Verdict("https://a.example/", Status.UNCHECKED, keep=True, reason="index")
-        writer.add(Entry("https://a.example/", 6.0, front, 500), Fate.KEPT)
+        writer.add(Entry("https://a.example/", 6.0, front, 500), Outcome.KEPT)
     return str(path)
 
 
@@ -221,13 +221,13 @@ def test_a_page_from_a_ledger(store: str, ledger: str) -> None:
     found = told(SECOND, "--store", store, "--run", ledger)
     assert "the text in the ledger" in found["origin"]
     assert found["verdict"]["relation"] == "near-duplicate"
-    assert (found["then"]["fate"], found["then"]["verdict"]["of"]) == ("dropped", FIRST)
-    assert {each["url"]: each["fate"] for each in found["then"]["cluster"]} == {SECOND: "dropped", FIRST: "kept"}
+    assert (found["then"]["outcome"], found["then"]["verdict"]["of"]) == ("dropped", FIRST)
+    assert {each["url"]: each["outcome"] for each in found["then"]["cluster"]} == {SECOND: "dropped", FIRST: "kept"}
     assert "2 in the run" in run(SECOND, "--store", store, "--run", ledger)
     sources = {each["name"]: (each["value"], each["source"]) for each in found["premises"]}
     assert sources["threshold"] == (0.75, "run")
     kept = told(FIRST, "--store", store, "--run", ledger)
-    assert (kept["origin"], kept["then"]["fate"]) == ("a record of the store", "kept")
+    assert (kept["origin"], kept["then"]["outcome"]) == ("a record of the store", "kept")
 
 
 def test_an_unchecked_page_of_a_ledger(store: str, ledger: str) -> None:

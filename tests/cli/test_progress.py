@@ -18,7 +18,7 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.console import ProgressBars
+from dedupcrawl.cli.console import ConsoleProgress
 from tests.batch.corpus import story
 from tests.cli.test_suggest import GIVEN, written
 from tests.stores.factories import lmdb_url
@@ -165,7 +165,7 @@ def test_where_there_is_no_terminal_nothing_is_shown(
 
 def test_stacked_bars_and_single_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     for stacked in (True, False):
-        with terminal(monkeypatch) as end, ProgressBars("files", stacked=stacked) as bars:
+        with terminal(monkeypatch) as end, ConsoleProgress("files", stacked=stacked) as bars:
             bars.begin("first", 3)
             bars.advance(2, 2000)
             bars.begin("second", None)
@@ -177,7 +177,7 @@ def test_stacked_bars_and_single_bars(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_error_restores_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
-        with ProgressBars() as bars:
+        with ConsoleProgress() as bars:
             for _ in bars.track("reading", range(3), 3):
                 raise OSError("gone")
 

@@ -114,7 +114,7 @@ def test_a_store_becomes_a_page(folder: Path) -> None:
 def test_all_that_is_shown_as_json(folder: Path) -> None:
     write(folder / "run.ledger", web())
     told = orjson.loads(run("report", "run.ledger", "--json"))
-    assert (told["figures"]["dropped"], len(told["pages"]), told["pages"][0]["fate"]) == (4, 12, "dropped")
+    assert (told["figures"]["dropped"], len(told["pages"]), told["pages"][0]["outcome"]) == (4, 12, "dropped")
     assert told["pairs"][told["pages"][0]["pair"]]["old"] == told["pages"][0]["of"]
     assert not (folder / "report.html").exists()
 

@@ -10,18 +10,18 @@ import pytest
 from typer.testing import CliRunner
 
 from dedupcrawl.cli import app
-from dedupcrawl.tools.label.labels import Answer, Label, LabelFile
-from dedupcrawl.tools.label.pairs import Stratum
+from dedupcrawl.tools.label.labels import AnswerKind, Label, LabelFile
+from dedupcrawl.tools.label.pairs import StratumPairs
 from tests.batch.corpus import story
 from tests.cli.errors import complaint
 from tests.tools.evaluation.labelled import label
 from tests.tools.report.judged_ledgers import changed
 
-NEAR = Stratum("a run", "near-duplicate", "near", 0.8, 300)
+NEAR = StratumPairs("a run", "near-duplicate", "near", 0.8, 300)
 GIVEN = [
-    *(label(number, 1 + number % 3, Answer.SAME, NEAR) for number in range(60)),
-    *(label(60 + number, 9 + number % 4, Answer.DIFFERENT, NEAR) for number in range(20)),
-    label(80, 5, Answer.SKIP, NEAR),
+    *(label(number, 1 + number % 3, AnswerKind.SAME, NEAR) for number in range(60)),
+    *(label(60 + number, 9 + number % 4, AnswerKind.DIFFERENT, NEAR) for number in range(20)),
+    label(80, 5, AnswerKind.SKIP, NEAR),
 ]
 
 
@@ -82,7 +82,7 @@ def test_constants_may_be_set(file: str) -> None:
 
 
 def test_of_several_files_the_last_label_counts(file: str, tmp_path: Path) -> None:
-    other = written(tmp_path / "more.jsonl", [label(60, 9, Answer.SAME, NEAR), label(99, 1, Answer.SAME, NEAR)])
+    other = written(tmp_path / "more.jsonl", [label(60, 9, AnswerKind.SAME, NEAR), label(99, 1, AnswerKind.SAME, NEAR)])
     found = report("pairs", file, other)
     assert (found["same"], found["different"]) == (62, 19)
 
@@ -121,8 +121,8 @@ def test_too_few_labels(tmp_path: Path) -> None:
 
 
 def test_labels_of_another_threshold(tmp_path: Path) -> None:
-    other = Stratum("a run", "near-duplicate", "near", 0.7, 300)
-    path = written(tmp_path / "other.jsonl", [label(number, 1, Answer.SAME, other) for number in range(60)])
+    other = StratumPairs("a run", "near-duplicate", "near", 0.7, 300)
+    path = written(tmp_path / "other.jsonl", [label(number, 1, AnswerKind.SAME, other) for number in range(60)])
     assert "The labels were drawn around 0.7" in run("pairs", path, "--suggest", "--precision", "0.9")
 
 

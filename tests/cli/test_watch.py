@@ -25,9 +25,9 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.cli.watch import COUNT_INTERVAL_FACTOR, NamespaceSnapshot, StoreMonitor, StoreSnapshot, dashboard
-from dedupcrawl.stores.base import HotBucket, StoreInfo
-from dedupcrawl.stores.workers import ServerMemory, Worker, WorkersInfo
+from dedupcrawl.cli.watch import COUNT_INTERVAL_FACTOR, NamespaceState, StoreMonitor, StoreState, dashboard
+from dedupcrawl.stores.base import HotBucketInfo, StoreInfo
+from dedupcrawl.stores.workers import MemoryInfo, WorkerRecord, WorkersInfo
 from tests.cli import errors
 from tests.crawl.running import finish, start
 from tests.crawl.site import Site, fancy, plain, text
@@ -359,23 +359,23 @@ INFO = StoreInfo(
     scheme="{}",
     layout="hash",
     hot=3,
-    hottest=(HotBucket("a1b2c3d4e5f6", 780),),
+    hottest=(HotBucketInfo("a1b2c3d4e5f6", 780),),
     ended=4,
 )
 
 
-def snapshot(count: int, **changed: Any) -> StoreSnapshot:
+def snapshot(count: int, **changed: Any) -> StoreState:
     made = [
-        Worker(f"{n:016x}", "here", 3.0, replace(STATS, process=n, host=f"crawl-{n}.example", **changed))
+        WorkerRecord(f"{n:016x}", "here", 3.0, replace(STATS, process=n, host=f"crawl-{n}.example", **changed))
         for n in range(count)
     ]
     dead = [replace(made[0], state="gone"), replace(made[0], state="done"), replace(made[0], stats=None)]
-    fleet = WorkersInfo((*made, *dead), ServerMemory(900_000_000, 2_000_000_000), "key 'k' has values")
-    sight = NamespaceSnapshot("news", INFO, fleet, 41.25)
-    return StoreSnapshot("redis://:***@127.0.0.1/0", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), (sight,))
+    fleet = WorkersInfo((*made, *dead), MemoryInfo(900_000_000, 2_000_000_000), "key 'k' has values")
+    sight = NamespaceState("news", INFO, fleet, 41.25)
+    return StoreState("redis://:***@127.0.0.1/0", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), (sight,))
 
 
-def drawn(seen: StoreSnapshot, width: int, height: int | None = None) -> list[str]:
+def drawn(seen: StoreState, width: int, height: int | None = None) -> list[str]:
     console = Console(width=width, file=io.StringIO(), force_terminal=False)
     console.print(dashboard(seen, width, height, 2.0))
     assert isinstance(console.file, io.StringIO)

@@ -305,10 +305,10 @@ class ClumsyAddon:
     """Makes the page recorder fail."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        def opinions(self: Deduplicator, new: Any, old: Any) -> Any:
+        def assessments(self: Deduplicator, new: Any, old: Any) -> Any:
             raise RuntimeError("clumsy")
 
-        Deduplicator.opinions = opinions  # type: ignore[method-assign]
+        Deduplicator.assessments = assessments  # type: ignore[method-assign]
 
 
 class NoDatabase:

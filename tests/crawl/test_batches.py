@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse
 from dedupcrawl.crawl import responses
 from dedupcrawl.crawl.concurrency import ThreadPool
 from dedupcrawl.crawl.items import ItemClaim, ResponseTracker
-from dedupcrawl.crawl.responses import LARGE_BODY, READ_SECONDS, MicroBatcher, ResponseReader, read_page_of
+from dedupcrawl.crawl.responses import LARGE_BODY, READ_SECONDS, MicroBatchQueue, ResponseReader, read_page_of
 from dedupcrawl.decision import unchecked
 from dedupcrawl.page import Page, ReadOptions
 from tests.crawl.running import IN_TURN, on_every_reactor
@@ -53,7 +53,7 @@ def batched(reading: Reading, count: int) -> list[str]:
 
     async def work() -> list[str]:
         fake: Any = reading
-        batcher, tracker = MicroBatcher(fake, fake), ResponseTracker()
+        batcher, tracker = MicroBatchQueue(fake, fake), ResponseTracker()
         given = [HtmlResponse(str(number)) for number in range(count)]
         tasks = [asyncio.create_task(batcher.judge(tracker.of(each), each)) for each in given]
         while not all(task.done() for task in tasks):
@@ -90,7 +90,7 @@ def test_pages_that_come_later_do_not_overtake() -> None:
 
     async def work() -> None:
         fake: Any = reading
-        batcher, tracker = MicroBatcher(fake, fake), ResponseTracker()
+        batcher, tracker = MicroBatchQueue(fake, fake), ResponseTracker()
         tasks = []
         for number in range(60):
             response = HtmlResponse(str(number))

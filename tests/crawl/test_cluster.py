@@ -18,7 +18,7 @@ from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.errors import StoreError
 from dedupcrawl.filing import RecordJudge
 from dedupcrawl.stores.base import ClaimState, Record
-from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
+from dedupcrawl.stores.redis.sharded.protocol import ShardWriter
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from tests.crawl.running import REACTORS, finish, start
 from tests.crawl.site import fancy, plain, text
@@ -94,9 +94,9 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
     opener = Opener(nodes.url)
     dedup, other = Deduplicator(opener(), lease=3600.0), Deduplicator(opener())
     lapses: list[int] = []
-    offer = ClaimProtocol.offer
+    offer = ShardWriter.offer
 
-    def overtaken(protocol: ClaimProtocol, offers: Any, committed: Any) -> Any:
+    def overtaken(protocol: ShardWriter, offers: Any, committed: Any) -> Any:
         end = offer(protocol, offers, committed)
         if not lapses:
             lapses.append(dedup.lapses)
@@ -125,7 +125,7 @@ def test_a_claim_that_was_filed_under_an_ended_lease_is_confirmed(
         found = other.store.get(claim.claim.id)  # which does not return the claims of a token that has ended
         assert (found is None) is is_buried
 
-    monkeypatch.setattr(ClaimProtocol, "offer", overtaken)
+    monkeypatch.setattr(ShardWriter, "offer", overtaken)
     try:
         asyncio.run(asyncio.wait_for(work(), 600))
     finally:

@@ -15,7 +15,7 @@ import pytest
 from scrapy.extensions.feedexport import FileFeedStorage
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.crawl.backlog import Spool, spool_name
+from dedupcrawl.crawl.backlog import SpoolFolder, spool_name
 from dedupcrawl.crawl.feed_files import MAX_LOOKED, OverwrittenFeeds
 from dedupcrawl.crawl.feeds import MAX_CLAIMS
 from dedupcrawl.errors import StoreError
@@ -410,7 +410,7 @@ def test_a_reset_forgets_what_an_earlier_crawl_could_not_file(site: Site, run: R
     assert isinstance(record, Record)
     store = f"lmdb://{tmp_path}/store"
     folder = tmp_path / "work" / ".scrapy" / "dedup-spool" / spool_name(store, "reader", dedup.scheme)
-    left = Spool(folder)
+    left = SpoolFolder(folder)
     for settings, kept in (({"DEDUP_RESET": True}, 1), ({"DEDUP_NAMESPACE": "reader"}, 0)):
         left.append([record])
         left.close()

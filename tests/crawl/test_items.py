@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse
 
 from dedupcrawl.crawl.items import CURRENT_RESPONSE, MAX_LINKS, ItemClaim, PageState, ResponseTracker
 from dedupcrawl.decision import unchecked
-from dedupcrawl.ledger.ledger_schema import Fate
+from dedupcrawl.ledger.ledger_schema import Outcome
 from dedupcrawl.stores.base import ClaimState
 from tests.crawl.running import IN_TURN, finish, on_every_reactor, start
 from tests.crawl.site import fancy, index, plain, text
@@ -290,7 +290,7 @@ def test_no_other_transition_exists() -> None:
 def test_store_and_ledger_have_a_state_for_each() -> None:
     stored = {state: state.stored for state in PageState if state.stored is not None}
     assert {*stored.values()} == {*ClaimState}
-    assert {state.fate for state in PageState} == {*Fate}
+    assert {state.outcome for state in PageState} == {*Outcome}
 
 
 # -- responses -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.crawl import lease_renewer
-from dedupcrawl.crawl.lease_renewer import LeaseRenewer, Renewal
+from dedupcrawl.crawl.lease_renewer import LeaseRenewer, RenewalResult
 from dedupcrawl.errors import StoreError
 from tests.crawl.running import REACTORS, finish, start
 from tests.crawl.site import fancy, plain, text
@@ -73,7 +73,7 @@ class Owner:
 
     error: Exception | None = None
     log: list[str] = field(default_factory=list)
-    renewals: list[Renewal] = field(default_factory=list)
+    renewals: list[RenewalResult] = field(default_factory=list)
 
     def publish(self) -> None:
         asyncio.get_running_loop()
@@ -86,7 +86,7 @@ class Owner:
         if self.error is not None:
             raise self.error
 
-    def renewed(self, renewal: Renewal) -> None:
+    def renewed(self, renewal: RenewalResult) -> None:
         asyncio.get_running_loop()
         self.log.append("renewed")
         self.renewals.append(renewal)

@@ -13,7 +13,7 @@ import pytest
 from dedupcrawl import Deduplicator, Page, Status
 from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.ledger.ledger_schema import Fate
+from dedupcrawl.ledger.ledger_schema import Outcome
 from dedupcrawl.stores.base import Record
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from tests.crawl.distant import Network
@@ -50,9 +50,9 @@ def agree(folder: Path, *crawls: Crawled, name: str = "report") -> dict[str, Any
         assert sum(each.dropped for each in slices) == stats["dropped"]
         assert sum(flow.pages for flow in ledger.flows) == stats["duplicate"]
         assert sum(ledger.detectors.values()) == stats["duplicate"]
-        assert sum(row.fate is Fate.DROPPED for row in rows) == stats["dropped"]
+        assert sum(row.outcome is Outcome.DROPPED for row in rows) == stats["dropped"]
         assert sum(row.entry.bytes for row in rows) == ledger.counts.get("bytes", 0)
-        assert sum(row.entry.bytes for row in rows if row.fate is Fate.DROPPED) == stats["bytes_saved"]
+        assert sum(row.entry.bytes for row in rows if row.outcome is Outcome.DROPPED) == stats["bytes_saved"]
         assert ledger.problems == ()
         assert ledger.sample.lost == 0
     figures = report_from_ledgers([folder / f"{name}.ledger"]).figures
@@ -113,15 +113,15 @@ def test_every_dropped_page_names_what_it_repeats_and_why(site: Site, tmp_path: 
     assert crawled.dedup["dropped"] == 2
     for number, detector in ((1, "exact"), (2, "minhash")):
         row, original = rows[f"{site.base}/b/{number}"], rows[f"{site.base}/a/{number}"]
-        assert row.fate is Fate.DROPPED
-        assert original.fate is Fate.KEPT
+        assert row.outcome is Outcome.DROPPED
+        assert original.outcome is Outcome.KEPT
         verdict = row.entry.verdict
         assert (verdict.of, verdict.detector) == (original.entry.url, detector)
         assert verdict.cluster == original.entry.verdict.cluster
         with Ledger.open(tmp_path / "report.ledger") as ledger:
             held = ledger.comparisons(row.id)[0]
             assert held.url == original.entry.url
-            deciding = next(each for each in held.opinions if each.detector == detector)
+            deciding = next(each for each in held.assessments if each.detector == detector)
             assert deciding.match is not None
             assert deciding.match.relation is verdict.relation
             assert {**deciding.match.evidence, "layout": verdict.evidence["layout"]} == verdict.evidence
@@ -139,7 +139,7 @@ def test_a_near_miss_is_written_down_with_its_texts(site: Site, tmp_path: Path) 
         assert 0.4 <= miss.similarity < 0.8
         held = ledger.comparisons(miss.page)[miss.index]
         assert held.nearest is not None
-        assert not all(bar.is_met for bar in held.nearest.bars)
+        assert not all(threshold.is_met for threshold in held.nearest.thresholds)
         assert new[:500] in (ledger.text(miss.page) or "")
         assert old[:500] in (ledger.text(rows[urls[0]].id) or "")
         (histogram,) = ledger.histograms
@@ -170,7 +170,7 @@ def test_released_pages_and_those_that_waited_for_them(site: Site, tmp_path: Pat
     crawled = crawl(tmp_path, urls=urls, settings=settings)
     assert crawled.dedup["released"] == 1
     rows = agree(tmp_path, crawled)
-    assert [rows[url].fate for url in urls] == [Fate.RELEASED, Fate.KEPT]
+    assert [rows[url].outcome for url in urls] == [Outcome.RELEASED, Outcome.KEPT]
 
 
 def test_a_page_of_which_one_item_is_refused_and_the_next_is_not(site: Site, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_page_of_which_one_item_is_refused_and_the_next_is_not(site: Site, tmp
     settings = {**REPORT, **REFUSE, "REFUSE": "Ice 1", "CONCURRENT_ITEMS": 1}
     crawled = crawl(tmp_path, "AsyncReader", urls=urls, copies=3, settings=settings)
     rows = agree(tmp_path, crawled)
-    assert [row.fate for row in rows.values()] == [Fate.KEPT]
+    assert [row.outcome for row in rows.values()] == [Outcome.KEPT]
 
 
 def test_a_page_that_is_judged_again_is_one_page(site: Site, tmp_path: Path) -> None:
@@ -188,14 +188,14 @@ def test_a_page_that_is_judged_again_is_one_page(site: Site, tmp_path: Path) -> 
     crawled = crawl(tmp_path, "OneAfterTheOther", urls=urls, settings=settings)
     assert (crawled.dedup["released"], crawled.dedup["kept"], crawled.dedup["checked"]) == (1, 1, 1)
     rows = agree(tmp_path, crawled)
-    assert [row.fate for row in rows.values()] == [Fate.KEPT]
+    assert [row.outcome for row in rows.values()] == [Outcome.KEPT]
 
 
 def test_pages_that_are_refused_without_a_claim_were_not_kept(site: Site, tmp_path: Path) -> None:
     urls = [site.put("/skip", plain("Ice", text(1)))]
     crawled = crawl(tmp_path, urls=urls, settings={**REPORT, **REFUSE, "REFUSE": "Ice"})
     rows = agree(tmp_path, crawled)
-    assert [row.fate for row in rows.values()] == [Fate.RELEASED]
+    assert [row.outcome for row in rows.values()] == [Outcome.RELEASED]
     assert crawled.dedup == {"unchecked/skip": 1}
 
 
@@ -205,8 +205,8 @@ def test_feeds_that_are_stored_and_feeds_that_are_not(site: Site, tmp_path: Path
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(6)]
     crawled = crawl(tmp_path, urls=urls, settings=settings)
     rows = agree(tmp_path, crawled)
-    fates = Counter(row.fate for row in rows.values())
-    assert fates == ({Fate.KEPT: 2, Fate.RELEASED: 4} if storage else {Fate.KEPT: 6})
+    outcomes = Counter(row.outcome for row in rows.values())
+    assert outcomes == ({Outcome.KEPT: 2, Outcome.RELEASED: 4} if storage else {Outcome.KEPT: 6})
 
 
 @pytest.mark.parametrize("reactor", ["asyncio", "epoll"])
@@ -219,7 +219,7 @@ def test_pages_of_an_outage_and_of_its_spool(site: Site, tmp_path: Path, reactor
     assert crawled.dedup["unchecked/store"]
     assert crawled.dedup["outages"] == 1
     rows = agree(tmp_path, crawled)
-    assert {row.fate for row in rows.values()} == {Fate.KEPT}
+    assert {row.outcome for row in rows.values()} == {Outcome.KEPT}
 
 
 def test_pages_that_the_spider_does_not_see(site: Site, tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_resumed_crawl_continues_in_the_same_ledger(site: Site, tmp_path: Path
     second = crawl(tmp_path, urls=[site.put("/b", fancy("Ice", text(1)))], settings=settings)
     (page,) = tmp_path.glob("report-*.html")
     rows = agree(tmp_path, first, second, name=page.stem)
-    assert [row.fate for row in rows.values()] == [Fate.KEPT, Fate.DROPPED]
+    assert [row.outcome for row in rows.values()] == [Outcome.KEPT, Outcome.DROPPED]
     report = report_from_ledgers([page.with_suffix(".ledger")])
     assert (report.figures.checked, report.figures.dropped) == (2, 1)
 

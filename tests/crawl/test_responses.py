@@ -13,7 +13,7 @@ from scrapy.pipelines.files import FilesPipeline
 from scrapy.pipelines.images import ImagesPipeline
 from scrapy.utils.test import get_crawler
 
-from dedupcrawl.crawl.pipeline import MediaRequests
+from dedupcrawl.crawl.pipeline import MediaRequestCounts
 from dedupcrawl.crawl.responses import read_page_of
 from dedupcrawl.decision import Verdict
 from dedupcrawl.page import Page, ReadOptions
@@ -45,9 +45,9 @@ class Own(ImagesPipeline):
         return []
 
 
-def looking(*pipelines: object, ours: object) -> MediaRequests:
+def looking(*pipelines: object, ours: object) -> MediaRequestCounts:
     engine = SimpleNamespace(scraper=SimpleNamespace(itemproc=SimpleNamespace(middlewares=pipelines)))
-    media = MediaRequests()
+    media = MediaRequestCounts()
     media.find_pipelines(SimpleNamespace(engine=engine), ours)  # type: ignore[arg-type]
     return media
 

@@ -19,7 +19,7 @@ from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.lmdb_environment import Environment
+from dedupcrawl.stores.lmdb_environment import LmdbEnvironment
 from tests.crawl.site import text
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class Round:
         self.client.open_now()
         self.claims = ClaimManager(crawler, self.client, options, self.stats)
         self.written = 0
-        begin = Environment._begin
+        begin = LmdbEnvironment._begin
 
-        def counted(environment: Environment, *, write: bool) -> Transaction:
+        def counted(environment: LmdbEnvironment, *, write: bool) -> Transaction:
             self.written += write
             return begin(environment, write=write)
 
-        monkeypatch.setattr(Environment, "_begin", counted)
+        monkeypatch.setattr(LmdbEnvironment, "_begin", counted)
 
     def count(self, name: str, by: int) -> None:
         self.counts[name] += by

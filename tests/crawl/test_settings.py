@@ -10,7 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.crawl.settings import SETTINGS, Options, ReportPaths, is_enabled
+from dedupcrawl.crawl.settings import SETTINGS, Options, ReportOptions, is_enabled
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.ledger.ledger import Ledger
@@ -180,14 +180,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_ledger_lies_beside_the_page(folder: Path) -> None:
     for value in ("report.html", Path("report.html"), str(folder / "report.html")):
-        paths = ReportPaths.named(value, "news")
+        paths = ReportOptions.named(value, "news")
         assert paths is not None
         assert paths.page == folder / "report.html"
         assert paths.ledger == folder / "report.ledger"
 
 
 def test_placeholders_are_filled_in(folder: Path) -> None:
-    paths = ReportPaths.named("%(name)s-%(pid)s-%(time)s-100%%.html", "news")
+    paths = ReportOptions.named("%(name)s-%(pid)s-%(time)s-100%%.html", "news")
     assert paths is not None
     assert paths.page.name.startswith(f"news-{os.getpid()}-20")
     assert paths.page.name.endswith("-100%.html")
@@ -195,7 +195,7 @@ def test_placeholders_are_filled_in(folder: Path) -> None:
 
 
 def test_no_report_is_the_default() -> None:
-    assert ReportPaths.named("", "news") is None
+    assert ReportOptions.named("", "news") is None
 
 
 @pytest.mark.parametrize(
@@ -217,11 +217,11 @@ def test_no_report_is_the_default() -> None:
 def test_what_is_not_accepted_is_named(folder: Path, value: object) -> None:
     (folder / "folder.html").mkdir()
     with pytest.raises(SettingError, match=r'DEDUP_REPORT = .* is not accepted: a path that ends in "\.html"'):
-        ReportPaths.named(value, "news")
+        ReportOptions.named(value, "news")
     assert [path.name for path in folder.iterdir()] == ["folder.html"]
 
 
-def _write(paths: ReportPaths) -> None:
+def _write(paths: ReportOptions) -> None:
     Ledger.create(paths.ledger, {"job": paths.job}).close()
 
 
@@ -229,7 +229,7 @@ def test_a_job_records_its_ledger(folder: Path) -> None:
     first = _paths("report-%(time)s.html").resumed("job")
     assert not first.resumes
     _write(first)
-    again = ReportPaths(first.template, folder / "report-later.html").resumed("job")
+    again = ReportOptions(first.template, folder / "report-later.html").resumed("job")
     assert again.resumes
     assert again.ledger == first.ledger
 
@@ -258,8 +258,8 @@ def test_without_a_job_nothing_is_remembered(folder: Path) -> None:
     assert not [*folder.iterdir()]
 
 
-def _paths(template: str) -> ReportPaths:
-    paths = ReportPaths.named(template, "news")
+def _paths(template: str) -> ReportOptions:
+    paths = ReportOptions.named(template, "news")
     assert paths is not None
     return paths
 

@@ -18,7 +18,7 @@ from scrapy.utils.test import get_crawler
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
-from dedupcrawl.crawl.backlog import Backlog, Spool, SpoolFile, spool_name
+from dedupcrawl.crawl.backlog import Backlog, SpoolFile, SpoolFolder, spool_name
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
@@ -60,24 +60,24 @@ def replay(file: SpoolFile, *refused: int) -> list[Record]:
     return found
 
 
-def read(spool: Spool) -> list[Record]:
+def read(spool: SpoolFolder) -> list[Record]:
     return [each for file in spool.files() for each in replay(file)]
 
 
 @given(st.lists(RECORDS, max_size=5))
 def test_what_goes_in_comes_out(tmp_path_factory: pytest.TempPathFactory, records: list[Record]) -> None:
     folder = tmp_path_factory.mktemp("spool")
-    spool = Spool(folder)
+    spool = SpoolFolder(folder)
     assert spool.append(records) == len(records)
     spool.close()
-    found = read(Spool(folder))
+    found = read(SpoolFolder(folder))
     assert [(each.url, each.keys, each.lookup_keys, each.sketches, each.seen) for each in found] == [
         (each.url, each.keys, each.lookup_keys, each.sketches, each.seen) for each in records
     ]
 
 
 def test_nothing_is_written_before_there_is_something(tmp_path: Path) -> None:
-    spool = Spool(tmp_path / "spool")
+    spool = SpoolFolder(tmp_path / "spool")
     assert read(spool) == []
     assert not spool.has_files
     spool.close()
@@ -85,7 +85,7 @@ def test_nothing_is_written_before_there_is_something(tmp_path: Path) -> None:
 
 
 def test_a_file_is_its_owners_while_the_owner_runs(tmp_path: Path) -> None:
-    first, second = Spool(tmp_path), Spool(tmp_path)
+    first, second = SpoolFolder(tmp_path), SpoolFolder(tmp_path)
     first.append([record(1)])
     second.append([record(2)])
     assert read(second) == [record(2)]
@@ -108,7 +108,7 @@ def test_a_new_file_that_another_process_has_locked_first_is_not_used(
     named(monkeypatch, "taken")
     other = SpoolFile(tmp_path / "taken.sqlite")
     assert other.acquire(new=True)
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     assert spool.append([record(1)]) == 1
     assert not other.release()
     assert spool.append([record(2)]) == 1
@@ -134,12 +134,12 @@ def test_a_new_file_that_another_process_has_removed_is_not_used(
         return database
 
     monkeypatch.setattr(sqlite3, "connect", connect_late)
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     assert spool.append([record(1)]) == 1
     left = spool.close()
     assert left is not None
     assert list(tmp_path.glob("*")) == [left]
-    assert read(Spool(tmp_path)) == [record(1)]
+    assert read(SpoolFolder(tmp_path)) == [record(1)]
 
 
 def test_an_empty_file_is_removed_before_it_is_unlocked(tmp_path: Path) -> None:
@@ -178,17 +178,17 @@ def test_a_spool_without_a_file_fails_as_a_full_disk_does(tmp_path: Path, monkey
 
 
 def test_a_replay_that_is_interrupted_is_begun_anew_by_others(tmp_path: Path) -> None:
-    first = Spool(tmp_path)
+    first = SpoolFolder(tmp_path)
     first.append(map(record, range(3)))
     first.close()
-    for file in Spool(tmp_path).files():
+    for file in SpoolFolder(tmp_path).files():
         assert next(entries(file)) == record(0)
         file.release()
-    assert read(Spool(tmp_path)) == [record(0), record(1), record(2)]
+    assert read(SpoolFolder(tmp_path)) == [record(0), record(1), record(2)]
 
 
 def test_an_own_file_continues_where_it_stopped(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     spool.append(map(record, range(3)))
     for file in spool.files():
         found = entries(file)
@@ -200,7 +200,7 @@ def test_an_own_file_continues_where_it_stopped(tmp_path: Path) -> None:
 
 
 def test_records_that_come_while_the_last_batch_is_filed_are_replayed_too(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     spool.append(map(record, range(3)))
     (file,) = spool.files()
     found: list[Record] = []
@@ -214,7 +214,7 @@ def test_records_that_come_while_the_last_batch_is_filed_are_replayed_too(tmp_pa
 
 
 def test_what_the_store_refuses_stays_for_another_process(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     spool.append(map(record, range(3)))
     for refused in (1, 4):  # more is refused later on
         for file in spool.files():
@@ -226,22 +226,22 @@ def test_what_the_store_refuses_stays_for_another_process(tmp_path: Path) -> Non
     for file in spool.files():  # nothing has come since
         assert replay(file) == []
     assert spool.close() is not None
-    assert read(Spool(tmp_path)) == [record(1), record(4)]
+    assert read(SpoolFolder(tmp_path)) == [record(1), record(4)]
 
 
 def test_what_was_filed_before_a_kill_is_not_replayed_again(tmp_path: Path) -> None:
-    first = Spool(tmp_path)
+    first = SpoolFolder(tmp_path)
     first.append(map(record, range(5)))
     (file,) = first.files()
     batches = file.batches(2)
     file.remove(page.id for page in next(batches))
     next(batches)
     file._database.close()  # as the end of the process does
-    assert read(Spool(tmp_path)) == [record(2), record(3), record(4)]
+    assert read(SpoolFolder(tmp_path)) == [record(2), record(3), record(4)]
 
 
 def test_records_that_share_a_key_are_replayed_one_after_the_other(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     numbers = [0, 1, 2, 1, 3, 4, 5, 5]
     spool.append(map(record, numbers))
     (file,) = spool.files()
@@ -250,7 +250,7 @@ def test_records_that_share_a_key_are_replayed_one_after_the_other(tmp_path: Pat
 
 
 def test_a_batch_that_was_not_replayed_comes_again(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     spool.append(map(record, range(5)))
     (file,) = spool.files()
     batches = file.batches(2)
@@ -261,7 +261,7 @@ def test_a_batch_that_was_not_replayed_comes_again(tmp_path: Path) -> None:
 
 def test_what_cannot_be_taken_up_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "a.sqlite").mkdir()  # as what another user owns
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     spool.append([record(1)])
     assert read(spool) == [record(1)]
     spool.append([record(2)])
@@ -272,7 +272,7 @@ def test_what_cannot_be_taken_up_is_passed_over(tmp_path: Path, caplog: pytest.L
 
 def left_behind(folder: Path, *numbers: int) -> Path:
     """Return the file of a process that has ended."""
-    spool = Spool(folder)
+    spool = SpoolFolder(folder)
     spool.append(map(record, numbers))
     spool.close()
     (path,) = folder.glob("*.sqlite")
@@ -283,7 +283,7 @@ def left_behind(folder: Path, *numbers: int) -> Path:
 def test_a_file_that_is_cut_off_costs_no_page_of_others(tmp_path: Path, cut: int) -> None:
     path = left_behind(tmp_path, 0, 1, 2)
     path.write_bytes(path.read_bytes()[:-cut])
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     spool.append([record(9)])
     found: list[Record] = []
     for file in spool.files():
@@ -303,7 +303,7 @@ def test_a_damaged_page_costs_itself(tmp_path: Path, caplog: pytest.LogCaptureFi
         damaged = bytes([*value[:-1], value[-1] ^ 1])
         database.execute("UPDATE pages SET record = ? WHERE id = 2", (damaged,))
     database.close()
-    assert read(Spool(tmp_path)) == [record(0), record(2)]
+    assert read(SpoolFolder(tmp_path)) == [record(0), record(2)]
     assert f"A page in {path} is damaged, it is removed: " in caplog.text
     assert not path.exists()
 
@@ -311,14 +311,14 @@ def test_a_damaged_page_costs_itself(tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_foreign_bytes_are_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "x.sqlite"
     path.write_bytes(b"this is no spool" * 900)
-    assert read(Spool(tmp_path)) == []
+    assert read(SpoolFolder(tmp_path)) == []
     assert f"The pages in {path} cannot be filed: {path}: file is not a database" in caplog.text
     assert path.stat().st_size == 16 * 900
 
 
 def test_a_spool_is_bounded(tmp_path: Path) -> None:
     most = 60_000
-    spool = Spool(tmp_path, most=most)
+    spool = SpoolFolder(tmp_path, most=most)
     room = spool.append(map(record, range(2000)))
     assert 100 <= room < 2000
     assert spool.append([record(room)]) == 0
@@ -342,7 +342,7 @@ def full_disk() -> Iterator[None]:
 
 
 def test_a_full_disk_leaves_whole_pages(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
+    spool = SpoolFolder(tmp_path)
     spool.append([record(0)])
     with full_disk(), pytest.raises(OSError, match=str(tmp_path)):
         spool.append([record(1)])
@@ -357,21 +357,21 @@ def test_every_page_of_a_killed_process_is_there(tmp_path: Path) -> None:
     process.start()
     for _ in range(40):
         last = reader.recv()
-    assert read(Spool(tmp_path)) == []  # a living process has it
+    assert read(SpoolFolder(tmp_path)) == []  # a living process has it
     process.kill()
     process.join()
     writer.close()
     with suppress(EOFError):
         while True:
             last = reader.recv()
-    found = read(Spool(tmp_path))
+    found = read(SpoolFolder(tmp_path))
     assert found[: last + 1] == [record(n) for n in range(last + 1)]
     assert len(found) <= last + 2
     assert not list(tmp_path.iterdir())
 
 
 def add_pages(folder: Path, reports: Connection) -> None:
-    spool = Spool(folder)
+    spool = SpoolFolder(folder)
     for number in range(100_000):
         spool.append([record(number)])
         reports.send(number)
@@ -393,7 +393,7 @@ def test_a_file_that_cannot_be_written_ends_the_replay(tmp_path: Path) -> None:
     assert not client.backlog.is_pending
     client.backlog.close()
     (folder,) = tmp_path.iterdir()
-    assert [each.url for each in read(Spool(folder))] == ["https://a.example/1"]
+    assert [each.url for each in read(SpoolFolder(folder))] == ["https://a.example/1"]
 
 
 def test_a_spool_is_for_one_store_for_any_user() -> None:

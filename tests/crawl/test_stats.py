@@ -17,11 +17,11 @@ from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import (
     MAX_FAILURES,
     MAX_SITE_WARNINGS,
-    CallTimes,
+    CallStats,
     CrawlStats,
-    Outage,
+    OutageState,
     PageCounts,
-    ProgressLog,
+    ProgressMonitor,
 )
 from dedupcrawl.crawl.store_client import StoreAwayError
 from dedupcrawl.decision import unchecked
@@ -79,7 +79,7 @@ def test_a_page_that_is_judged_again_is_counted_once(caplog: pytest.LogCaptureFi
 
 
 def test_waits_are_counted_since_they_were_last_asked_for() -> None:
-    times = CallTimes()
+    times = CallStats()
     assert times.reset() == (0, 0.0, 0.0)
     for _ in range(3):
         with times.measuring(unless=StoreAwayError):
@@ -91,7 +91,7 @@ def test_waits_are_counted_since_they_were_last_asked_for() -> None:
 
 
 def test_a_call_that_fails_was_waited_for_and_one_that_is_not_made_was_not() -> None:
-    times = CallTimes()
+    times = CallStats()
     for error in (StoreError("full"), StoreAwayError("away")):
         with pytest.raises(type(error)), times.measuring(unless=StoreAwayError):
             raise error
@@ -109,12 +109,12 @@ class Told:
 
     def __init__(self, **options: Any) -> None:
         self.counts: Counter[str] = Counter()
-        self.outage: Outage | None = None
-        self.times = CallTimes()
+        self.outage: OutageState | None = None
+        self.times = CallStats()
         double: Any = self
         crawler: Any = SimpleNamespace(spider=None)
         chosen = Options("memory://", "news", config=Any, **options)  # type: ignore[arg-type]
-        self.progress = ProgressLog(crawler, chosen, double, double)
+        self.progress = ProgressMonitor(crawler, chosen, double, double)
 
     def lines(self, caplog: pytest.LogCaptureFixture) -> list[str]:
         caplog.clear()
@@ -161,7 +161,7 @@ def test_a_store_that_is_away_is_logged_every_time(
     caplog: pytest.LogCaptureFixture, error: StoreError, how: str, said: str
 ) -> None:
     told = Told(on_store_error=how)
-    told.outage = Outage(error)
+    told.outage = OutageState(error)
     told.outage.began += 1e6  # so that it has lasted no second, however busy the machine is
     told.outage.pages = 7
     for _ in range(2):
@@ -173,7 +173,7 @@ def test_a_store_that_is_away_is_logged_every_time(
 
 def test_pages_that_wait_no_longer_are_counted(caplog: pytest.LogCaptureFixture) -> None:
     told = Told(on_store_error="wait")
-    told.outage = Outage(StoreError("refused"))
+    told.outage = OutageState(StoreError("refused"))
     told.outage.over.set()
     (line,) = told.lines(caplog)
     assert line.endswith("0 pages were kept unchecked meanwhile")
@@ -192,7 +192,7 @@ def test_a_slow_store_is_reported(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_who_asks_for_waits_does_not_take_them_from_others() -> None:
-    times = CallTimes()
+    times = CallStats()
     beside = times.split()
     with times.measuring(unless=StoreAwayError):
         pass

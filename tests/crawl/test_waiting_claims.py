@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl import Claim, Status, Verdict
-from dedupcrawl.crawl.items import ItemClaim, Outcomes, PageState, ResponseState
+from dedupcrawl.crawl.items import ItemClaim, OutcomeCounts, PageState, ResponseState
 from dedupcrawl.crawl.waiting_claims import MAX_MEMORY, WaitingClaims, waits_for_feeds_only
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
@@ -37,7 +37,7 @@ RECORDS = st.builds(
 IDS = st.integers(1, 2**112 - 1)
 
 
-def scraped(claim: Claim | None, *, unchecked: bool = False, outcomes: Outcomes | None = None) -> ItemClaim:
+def scraped(claim: Claim | None, *, unchecked: bool = False, outcomes: OutcomeCounts | None = None) -> ItemClaim:
     verdict = Verdict("http://a", Status.UNCHECKED if unchecked else Status.UNIQUE, keep=True)
     made = ItemClaim(verdict, claim=claim)
     if outcomes is not None:
@@ -57,7 +57,7 @@ def filed(id: int = 1, record: Record | None = None, supersedes: tuple[int, ...]
 )
 def test_claims_are_read_back(rows: list[tuple[bool, int, Record | None, tuple[int, ...]]], size: int) -> None:
     waiting = WaitingClaims([FEED])
-    outcomes = Outcomes()
+    outcomes = OutcomeCounts()
     for unchecked, id, record, supersedes in rows:
         assert waiting.add(scraped(filed(id, record, supersedes), unchecked=unchecked, outcomes=outcomes))
     chunks = list(waiting.chunks(size))

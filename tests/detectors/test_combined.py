@@ -12,7 +12,7 @@ import pytest
 from dedupcrawl.config import Config
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.deduplicator import Deduplicator
-from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Detector, Evidence, Fingerprint, Match, Relation, Threshold
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.feature_codes import FeatureCode
@@ -61,11 +61,11 @@ class Saying(Detector):
     def compare(self, new: bytes, old: bytes) -> Match | None:
         return self.says
 
-    def assess(self, new: bytes, old: bytes) -> Opinion:
+    def assess(self, new: bytes, old: bytes) -> Assessment:
         measured = self.says.similarity if self.says else 0.5
-        met = Bar("needed", 1, int(self.says is not None), at_least=True, measure="nods")
+        met = Threshold("needed", 1, int(self.says is not None), at_least=True, measure="nods")
         figures = self.says.evidence if self.says else {"counted": 0}
-        return Opinion(self.name, self.says, measured, figures, (met,), (Exhibit("nods", "1"),))
+        return Assessment(self.name, self.says, measured, figures, (met,), (Evidence("nods", "1"),))
 
     def scheme(self) -> Mapping[str, object]:
         return {}
@@ -160,42 +160,42 @@ def test_a_member_without_fingerprint() -> None:
     assert list(match.evidence) == ["here"]
 
 
-def weighed(detector: Detector) -> Opinion:
+def weighed(detector: Detector) -> Assessment:
     found = fingerprint(detector)
     assert found is not None
     return detector.assess(found.sketch, found.sketch)
 
 
-def test_all_of_has_the_bars_of_every_member_and_the_lowest_similarity() -> None:
-    opinion = weighed(Combined(all_of=(Saying(NEAR, "one"), Saying(None, "two"))))
-    assert opinion.match is None
-    assert opinion.similarity == 0.5
-    assert [(bar.constant, bar.measure, bar.is_met) for bar in opinion.bars] == [
+def test_all_of_has_the_thresholds_of_every_member_and_the_lowest_similarity() -> None:
+    assessment = weighed(Combined(all_of=(Saying(NEAR, "one"), Saying(None, "two"))))
+    assert assessment.match is None
+    assert assessment.similarity == 0.5
+    assert [(threshold.constant, threshold.measure, threshold.is_met) for threshold in assessment.thresholds] == [
         ("one.needed", "nods (one)", True),
         ("two.needed", "nods (two)", False),
     ]
-    assert [exhibit.unit for exhibit in opinion.exhibits] == ["nods (one)", "nods (two)"]
-    assert opinion.figures == {
+    assert [piece.unit for piece in assessment.evidence] == ["nods (one)", "nods (two)"]
+    assert assessment.figures == {
         "one": {"similarity": 0.9, "relation": "near-duplicate", "counted": 9},
         "two": {"similarity": 0.5, "counted": 0},
     }
 
 
-def test_any_of_has_the_bars_of_the_decisive_member_or_of_all_without_a_match() -> None:
-    opinion = weighed(Combined(any_of=(Saying(None, "one"), Saying(FAR, "two"), Saying(NEAR, "three"))))
-    assert opinion.match is not None
-    assert opinion.similarity == 0.9
-    assert [bar.constant for bar in opinion.bars] == ["three.needed"]
-    opinion = weighed(Combined(any_of=(Saying(None, "one"), Saying(None, "two"))))
-    assert opinion.match is None
-    assert [bar.constant for bar in opinion.bars] == ["one.needed", "two.needed"]
+def test_any_of_has_the_thresholds_of_the_decisive_member_or_of_all_without_a_match() -> None:
+    assessment = weighed(Combined(any_of=(Saying(None, "one"), Saying(FAR, "two"), Saying(NEAR, "three"))))
+    assert assessment.match is not None
+    assert assessment.similarity == 0.9
+    assert [threshold.constant for threshold in assessment.thresholds] == ["three.needed"]
+    assessment = weighed(Combined(any_of=(Saying(None, "one"), Saying(None, "two"))))
+    assert assessment.match is None
+    assert [threshold.constant for threshold in assessment.thresholds] == ["one.needed", "two.needed"]
 
 
 def test_members_that_have_no_two_fingerprints_are_silent() -> None:
     here, away = Saying(NEAR, "here"), Saying(SAME, "away", here=False)
-    opinion = weighed(Combined(any_of=(away, here)))
-    assert opinion.figures["away"] == {"silent": "neither page has a fingerprint"}
-    assert [bar.constant for bar in opinion.bars] == ["here.needed"]
+    assessment = weighed(Combined(any_of=(away, here)))
+    assert assessment.figures["away"] == {"silent": "neither page has a fingerprint"}
+    assert [threshold.constant for threshold in assessment.thresholds] == ["here.needed"]
     only_one, only_other = (
         Combined(any_of=(Saying(NEAR, "one", here=place), Saying(NEAR, "two", here=not place)))
         for place in (True, False)
@@ -205,7 +205,7 @@ def test_members_that_have_no_two_fingerprints_are_silent() -> None:
     assert of_other is not None
     silent = only_one.assess(of_one.sketch, of_other.sketch)
     assert silent.silent == "its members have no fingerprints of both pages"
-    assert not silent.bars
+    assert not silent.thresholds
 
 
 # -- against the members ------------------------------------------------------------------------

@@ -154,9 +154,9 @@ def test_a_few_words_that_agree_with_all_slots_of_a_text_are_no_match() -> None:
     assert detector._read(made.sketch)[1].tolist() == detector._read(honest.sketch)[1].tolist()
     assert detector.compare(made.sketch, honest.sketch) is None
     assert detector.compare(honest.sketch, made.sketch) is None
-    opinion = detector.assess(made.sketch, honest.sketch)
-    assert opinion.match is None
-    assert "similarity that the sizes allow" in [bar.measure for bar in opinion.bars]
+    assessment = detector.assess(made.sketch, honest.sketch)
+    assert assessment.match is None
+    assert "similarity that the sizes allow" in [threshold.measure for threshold in assessment.thresholds]
 
 
 def test_the_sizes_of_sets_do_not_keep_copies_apart() -> None:

@@ -11,7 +11,7 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.page import read_page
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.sites import Layout
+from dedupcrawl.tools.demo.sites import SiteLayout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ def pages() -> tuple[Page, ...]:
     bodies = {
         f"{origins[key]}{path}": body
         for key, site in content.sites.items()
-        for path, body in Layout(content, site, origins).documents().items()
+        for path, body in SiteLayout(content, site, origins).documents().items()
     }
     urls = [f"{origins[page.site]}{page.path}" for page in content.pages]
     return tuple(read_page(bodies[url], url) for url in urls)

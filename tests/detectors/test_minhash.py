@@ -180,7 +180,7 @@ def test_the_numbers_of_shingles_do_not_bound_the_similarity() -> None:
     once, thrice = fingerprint(words), fingerprint(" ".join([words] * 3))
     sizes = [MINHASH._read(each.sketch)[0].features for each in (once, thrice)]
     assert sizes[1] > 2.9 * sizes[0]
-    opinion = MINHASH.assess(thrice.sketch, once.sketch)
-    assert opinion.similarity is not None
-    assert opinion.similarity > 0.9
-    assert "similarity that the sizes allow" not in [bar.measure for bar in opinion.bars]
+    assessment = MINHASH.assess(thrice.sketch, once.sketch)
+    assert assessment.similarity is not None
+    assert assessment.similarity > 0.9
+    assert "similarity that the sizes allow" not in [threshold.measure for threshold in assessment.thresholds]

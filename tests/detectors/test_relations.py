@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.detectors.relations import MatchBounds, Overlap, TextSize, length_ratio, relate
+from dedupcrawl.detectors.relations import MatchLimits, Overlap, TextSize, length_ratio, relate
 from tests.oracles import jaccard
 
-BOUNDS = MatchBounds(similarity=0.8, length_ratio=1.1, length_slack=500, containment=0.9)
+BOUNDS = MatchLimits(similarity=0.8, length_ratio=1.1, length_slack=500, containment=0.9)
 
 
 @pytest.mark.parametrize(

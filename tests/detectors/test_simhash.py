@@ -18,9 +18,9 @@ from simhash import Simhash
 from dedupcrawl.detectors.base import Match, Relation
 from dedupcrawl.detectors.simhash import (
     DEGREE,
-    ShingleWeighting,
+    ShingleHasher,
     SimHash,
-    WeightedField,
+    WeightedText,
     block_keys,
     hamming_distance,
     irreducible_polynomial,
@@ -35,8 +35,8 @@ from dedupcrawl.detectors.simhash import (
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
-from dedupcrawl.text.normalize import ROLE_SHIFT, Role, pack
-from dedupcrawl.text.shingles import Tokens, tokens
+from dedupcrawl.text.normalize import ROLE_SHIFT, CharacterKind, pack
+from dedupcrawl.text.shingles import TokenTable, tokens
 from tests import oracles
 from tests.detectors import plain_charikar
 from tests.detectors.plain_charikar import modulo, rabin, signs, times, word
@@ -132,8 +132,8 @@ def features(text: str) -> Features:
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
-    weighing = ShingleWeighting(5, 3, 0, 1)
-    fields = [WeightedField(features(text).tokens(0), 1)]
+    weighing = ShingleHasher(5, 3, 0, 1)
+    fields = [WeightedText(features(text).tokens(0), 1)]
     counted, by_terms = weighing.by_occurrences(fields), weighing.by_terms(fields)
     assert by_terms.weights is not None
     named = {str(number).encode(): number for number in counted.hashes[0].tolist()}
@@ -150,7 +150,7 @@ def test_the_package_simhash_agrees_when_it_hashes_alike(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_shingles_start_where_those_of_the_other_detectors_start(text: str) -> None:
-    found = ShingleWeighting(5, 3, 0, 1).by_occurrences([WeightedField(features(text).tokens(0), 1)])
+    found = ShingleHasher(5, 3, 0, 1).by_occurrences([WeightedText(features(text).tokens(0), 1)])
     numbers, modulus = plain_charikar.symbols(text), irreducible_polynomial(0)
     expected = [plain_charikar.rabin((numbers[t] for t in shingle), modulus) for shingle in oracles.shingles(text)]
     assert found.hashes[0].tolist() == expected
@@ -279,13 +279,13 @@ words = st.tuples(st.integers(0, 2**64 - 1), st.just(False))
 characters = st.tuples(st.one_of(st.integers(0x3040, 0x9FFF), st.integers(0x20000, 0x3FFFF)), st.just(True))
 
 
-def stream(drawn: list[tuple[int, bool]]) -> Tokens:
+def stream(drawn: list[tuple[int, bool]]) -> TokenTable:
     """Tokens as the text has them: the hashes of words, and the packed points of characters."""
-    role = int(Role.CHARACTER) << int(ROLE_SHIFT)
+    role = int(CharacterKind.CHARACTER) << int(ROLE_SHIFT)
     points = [value | role if alone else 0 for value, alone in drawn]
     hashes = [0 if alone else value for value, alone in drawn]
     alone = np.array([alone for _, alone in drawn], bool)
-    return Tokens(np.array(hashes, np.uint64), alone, np.array(points, np.uint32))
+    return TokenTable(np.array(hashes, np.uint64), alone, np.array(points, np.uint32))
 
 
 @pytest.mark.parametrize("degree", [2, 4, 8])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
+from dedupcrawl.tools.label.labels import AnswerKind, LabelFile, LabelSession, read_labels
 from dedupcrawl.tools.label.pairs import load_ledgers
 from tests.docs.output_matching import shows
 from tests.tools.label.test_end_to_end import crawl
@@ -41,7 +41,7 @@ def _answer(ledger: Path, labels: Path) -> None:
         sitting = LabelSession(load_ledgers([ledger]).sampler, file, _MOST)
         while pair := sitting.current:
             is_copy = "//copy." in pair.new.url
-            sitting.answer(pair.id, Answer.SAME if is_copy else Answer.DIFFERENT)
+            sitting.answer(pair.id, AnswerKind.SAME if is_copy else AnswerKind.DIFFERENT)
 
 
 def pair_labels(block: Block, runner: PageRunner) -> None:

@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli.commands import app
-from dedupcrawl.sites import SiteCounts
+from dedupcrawl.sites.site_counts import SiteCounts
 from dedupcrawl.tools.evaluation.dataset import read_labelled_pages
 from tests.docs.label_output import pair_labels, tuning
 from tests.docs.newspapers import PAGES

@@ -14,11 +14,11 @@ from redis import Redis
 from rich.console import Console
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.cli.watch import NamespaceSnapshot, StoreSnapshot, dashboard
+from dedupcrawl.cli.watch import NamespaceState, StoreState, dashboard
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.errors import StoreUnreachableError
-from dedupcrawl.stores.base import HotBucket, StoreInfo
-from dedupcrawl.stores.workers import ServerMemory, Worker, WorkersInfo, WorkerStats
+from dedupcrawl.stores.base import HotBucketInfo, StoreInfo
+from dedupcrawl.stores.workers import MemoryInfo, WorkerRecord, WorkersInfo, WorkerStats
 from tests.docs.newspapers import PAGES
 from tests.docs.output_matching import shows, shows_lines
 from tests.stores.servers import free_port
@@ -92,22 +92,24 @@ def watching(block: Block, runner: PageRunner) -> None:
     assert shows(f"…\n{block.text}", printed), printed
 
 
-def _worker(host: str, process: int, state: str, checked: int, kept: int, copies: int, **more: Any) -> Worker:
+def _worker(host: str, process: int, state: str, checked: int, kept: int, copies: int, **more: Any) -> WorkerRecord:
     usual: dict[str, Any] = {"spider": "reader", "uptime": 900.0, "dropped": copies, "related": {}, "calls": 9}
     usual |= {"duplicates": {}, "unchecked": {}, "claims": 0, "interval": 20.0, "recent": 0, "mean": 0, "worst": 0}
-    return Worker("0", state, 3.0, WorkerStats(host=host, process=process, checked=checked, kept=kept, **usual | more))
+    return WorkerRecord(
+        "0", state, 3.0, WorkerStats(host=host, process=process, checked=checked, kept=kept, **usual | more)
+    )
 
 
-_SEEN = StoreSnapshot(
+_SEEN = StoreState(
     "redis://redis.example/0",
     datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
     (
-        NamespaceSnapshot(
+        NamespaceState(
             "news",
             StoreInfo(
                 url="redis://redis.example/0", namespace="news", pages=84_203, open=31, scraped=0, keys=0,
                 bytes=58_942_100, oldest=None, newest=None, scheme="{}", layout="hash", hot=3,
-                hottest=(HotBucket("a1b2c3d4e5f6", 780),),
+                hottest=(HotBucketInfo("a1b2c3d4e5f6", 780),),
             ),
             WorkersInfo(
                 (
@@ -118,7 +120,7 @@ _SEEN = StoreSnapshot(
                     _worker("crawl-2", 24118, "gone", 12_100, 9_100, 2_954, unchecked={"store": 79},
                             duplicates={"identical": 2_862, "near-duplicate": 92}),
                 ),
-                ServerMemory(61_700_000, 2_000_000_000),
+                MemoryInfo(61_700_000, 2_000_000_000),
             ),
             31.3,
         ),

@@ -125,7 +125,7 @@ def reasons() -> set[str]:
     pattern = r'(?<!def )\bunchecked\([^,()]*(?:\([^()]*\))?[^,()]*, "([\w-]+)"'
     literal = re.findall(pattern, source)
     literal += [
-        part for found in re.findall(r"Uncheckable\(([^()]*)\)", source) for part in re.findall(r'"([\w-]+)"', found)
+        part for found in re.findall(r"UncheckedPage\(([^()]*)\)", source) for part in re.findall(r'"([\w-]+)"', found)
     ]
     names_of_reasons = "BINARY|TOO_LARGE|TOO_MANY_ATTRIBUTES|TOO_DEEP|TOO_SLOW|SKIPPED|LITTLE_READ"
     named = re.findall(rf'^(?:{names_of_reasons}) = "([\w-]+)"', source, re.MULTILINE)

@@ -20,7 +20,7 @@ from tests.faults.web import documents
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dedupcrawl.tools.demo.corpus import Content
+    from dedupcrawl.tools.demo.corpus import BundledCorpus
 
 
 class Told(NamedTuple):
@@ -49,7 +49,7 @@ class Soundness:
         return self.unfit + self.apart + self.mixed
 
 
-def examine(towns: Sequence[Content]) -> Soundness:
+def examine(towns: Sequence[BundledCorpus]) -> Soundness:
     """Read, fingerprint and compare all pages."""
     dedup = Deduplicator()
     unfit: list[str] = []
@@ -66,7 +66,7 @@ def examine(towns: Sequence[Content]) -> Soundness:
     )
 
 
-def _told(dedup: Deduplicator, content: Content, number: int, unfit: list[str]) -> list[Told]:
+def _told(dedup: Deduplicator, content: BundledCorpus, number: int, unfit: list[str]) -> list[Told]:
     found = []
     for story, url, html in documents(content, number):
         page = dedup.read(html=html, url=url)

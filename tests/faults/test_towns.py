@@ -11,10 +11,10 @@ from tests.faults.towns import town
 from tests.faults.web import serving, towns_of
 
 if TYPE_CHECKING:
-    from dedupcrawl.tools.demo.corpus import Content
+    from dedupcrawl.tools.demo.corpus import BundledCorpus
 
 
-def originals(number: int) -> Content:
+def originals(number: int) -> BundledCorpus:
     content = town(number)
     return replace(content, pages=tuple(page for page in content.pages if page.kind == "original"))
 

@@ -19,7 +19,7 @@ from dedupcrawl.tools.demo.corpus import load_content
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dedupcrawl.tools.demo.corpus import Article, Content
+    from dedupcrawl.tools.demo.corpus import ArticleText, BundledCorpus
 
 _WORD = re.compile("[A-Za-z]+")
 _HAN = re.compile("[一-鿿]")
@@ -43,7 +43,7 @@ class Dialect:
         return "".join(b.upper() if a.isupper() else b for a, b in zip(old, new, strict=True))
 
 
-def town(number: int) -> Content:
+def town(number: int) -> BundledCorpus:
     """Return the web of a town; that of number 0 is the demo's own."""
     content = load_content()
     if number == 0:
@@ -56,7 +56,7 @@ def town(number: int) -> Content:
     )
 
 
-def _retold(article: Article, dialect: Dialect) -> Article:
+def _retold(article: ArticleText, dialect: Dialect) -> ArticleText:
     tell = dialect.tell
     return replace(
         article,
@@ -90,7 +90,7 @@ def _vocabulary() -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(sorted(words, key=lambda word: (len(word), word))), tuple(sorted(characters))
 
 
-def _texts(content: Content) -> Iterator[str]:
+def _texts(content: BundledCorpus) -> Iterator[str]:
     for article in content.articles.values():
         yield from (article.title, article.other_title, article.description, article.caption)
         yield from (*article.keywords, *article.paragraphs, *article.ending)

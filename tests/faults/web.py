@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.demo.sites import Layout, serve
+from dedupcrawl.tools.demo.sites import SiteLayout, serve
 from tests.faults.towns import town
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dedupcrawl.tools.demo.corpus import Content
+    from dedupcrawl.tools.demo.corpus import BundledCorpus
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Web:
 UNLUCKY_TOWNS = {17}
 
 
-def towns_of(pages: int) -> tuple[Content, ...]:
+def towns_of(pages: int) -> tuple[BundledCorpus, ...]:
     """Return as many towns as it takes for so many pages that bear a story."""
     each = len(town(0).pages)
     numbers = (number for number in count() if number not in UNLUCKY_TOWNS)
@@ -44,7 +44,7 @@ def towns_of(pages: int) -> tuple[Content, ...]:
 
 
 @contextmanager
-def serving(towns: Sequence[Content]) -> Iterator[Web]:
+def serving(towns: Sequence[BundledCorpus]) -> Iterator[Web]:
     """Serve towns as long as the context lasts."""
     with ExitStack() as stack:
         hosts = [stack.enter_context(serve(content, first_port=0)) for content in towns]
@@ -58,11 +58,11 @@ def serving(towns: Sequence[Content]) -> Iterator[Web]:
         )
 
 
-def documents(content: Content, number: int) -> Iterator[tuple[str, str, bytes]]:
+def documents(content: BundledCorpus, number: int) -> Iterator[tuple[str, str, bytes]]:
     """Yield story, URL and HTML of every page of a town that bears a story, without serving it."""
     origins = {key: f"http://{key}-town{number}.example" for key in content.sites}
     for key, site in content.sites.items():
-        bodies = Layout(content, site, origins).documents()
+        bodies = SiteLayout(content, site, origins).documents()
         for page in content.pages:
             if page.site == key:
                 yield f"{number} {page.cluster}", f"{origins[key]}{page.path}", bodies[page.path]

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from dedupcrawl.ledger.counters import (
     MAX_SLICES,
-    Flow,
+    FlowCount,
     Histogram,
-    Host,
-    Slice,
+    HostCount,
+    SliceCount,
     merge_flows,
     merge_histograms,
     merge_hosts,
@@ -33,7 +33,7 @@ LEDGERS = st.lists(
 @given(LEDGERS)
 def test_spans_of_several_ledgers_are_put_together(told: list[tuple[int, dict[int, tuple[int, int, int]]]]) -> None:
     ledgers = [
-        (width, [Slice(float(place * width), *counts) for place, counts in sorted(spans.items())])
+        (width, [SliceCount(float(place * width), *counts) for place, counts in sorted(spans.items())])
         for width, spans in told
     ]
     joined = merge_slices(ledgers)
@@ -50,7 +50,7 @@ def test_spans_of_several_ledgers_are_put_together(told: list[tuple[int, dict[in
 
 @given(st.lists(st.tuples(st.sampled_from(["a.example", "b.example", ""]), COUNTS, COUNTS, COUNTS)))
 def test_hosts_are_added_up(told: list[tuple[str, int, int, int]]) -> None:
-    joined = merge_hosts(Host(*each) for each in told)
+    joined = merge_hosts(HostCount(*each) for each in told)
     assert sum(each.pages for each in joined) == sum(pages for _, pages, _, _ in told)
     assert [each.pages for each in joined] == sorted((each.pages for each in joined), reverse=True)
     assert len({each.name for each in joined}) == len(joined)
@@ -58,8 +58,8 @@ def test_hosts_are_added_up(told: list[tuple[str, int, int, int]]) -> None:
 
 
 def test_flows_are_added_up() -> None:
-    flows = [Flow("a", "b", 2), Flow("b", "a", 4), Flow("a", "b", 3), Flow("", "", 1)]
-    assert merge_flows(flows) == (Flow("a", "b", 5), Flow("b", "a", 4), Flow("(others)", "(others)", 1))
+    flows = [FlowCount("a", "b", 2), FlowCount("b", "a", 4), FlowCount("a", "b", 3), FlowCount("", "", 1)]
+    assert merge_flows(flows) == (FlowCount("a", "b", 5), FlowCount("b", "a", 4), FlowCount("(others)", "(others)", 1))
 
 
 def test_histograms_are_added_up_by_detector() -> None:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dedupcrawl.detectors.base import Bar, Opinion
+from dedupcrawl.detectors.base import Assessment, Threshold
 from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger import ledger_appender
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.ledger.ledger_schema import Comparison, Fate, LedgerLimits
+from dedupcrawl.ledger.ledger_schema import Comparison, LedgerLimits, Outcome
 from tests.tools.report.entries import ABOUT, NOON, copy, near, unchecked, unique
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from pathlib import Path
 
-    from dedupcrawl.ledger.ledger_appender import LedgerAppender
+    from dedupcrawl.ledger.ledger_appender import LedgerFileWriter
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "report.ledger"
 
 
-def small(path: Path, **limits: int) -> LedgerAppender:
+def small(path: Path, **limits: int) -> LedgerFileWriter:
     return Ledger.create(path, ABOUT, limits=LedgerLimits(**limits))
 
 
@@ -43,7 +43,7 @@ def test_a_page_comes_out_as_it_went_in(path: Path) -> None:
     with Ledger.open(path) as ledger:
         rows = list(ledger.rows())
         assert [row.id for row in rows] == ids
-        assert [row.fate for row in rows] == [Fate.KEPT, Fate.DROPPED]
+        assert [row.outcome for row in rows] == [Outcome.KEPT, Outcome.DROPPED]
         for row, entry in zip(rows, (first, second), strict=True):
             assert row.entry.verdict == entry.verdict
             assert (row.entry.url, row.entry.time, row.entry.bytes) == (entry.url, entry.time, entry.bytes)
@@ -53,7 +53,7 @@ def test_a_page_comes_out_as_it_went_in(path: Path) -> None:
         assert ledger.find("https://b.example/2") == (rows[1],)
         assert ledger.cluster("c1") == tuple(rows)
         assert ledger.row(ids[1]) == rows[1]
-        assert list(ledger.rows(Fate.DROPPED)) == [rows[1]]
+        assert list(ledger.rows(Outcome.DROPPED)) == [rows[1]]
         assert ledger.runs[0].about == ABOUT
         assert ledger.runs[0].ended is not None
 
@@ -152,19 +152,19 @@ def test_odd_times_do_no_harm(path: Path) -> None:
         assert sum(each.kept for each in ledger.slices) == 6
 
 
-# -- fates --------------------------------------------------------------------------------------------
+# -- outcomes --------------------------------------------------------------------------------------------
 
 
-def test_a_fate_can_be_set_after_the_page_was_written(path: Path) -> None:
+def test_a_outcome_can_be_set_after_the_page_was_written(path: Path) -> None:
     with Ledger.create(path, ABOUT) as ledger:
-        notes = [ledger.add(unique(f"https://a.example/{i}", f"c{i}"), Fate.OPEN) for i in range(4)]
-        ledger.set_fate(notes[0], Fate.KEPT)
+        notes = [ledger.add(unique(f"https://a.example/{i}", f"c{i}"), Outcome.OPEN) for i in range(4)]
+        ledger.set_outcome(notes[0], Outcome.KEPT)
         ledger.flush()
-        ledger.set_fate(notes[1], Fate.KEPT)
-        ledger.set_fate(notes[2], Fate.RELEASED)
-        ledger.set_fate(notes[0], Fate.KEPT)
+        ledger.set_outcome(notes[1], Outcome.KEPT)
+        ledger.set_outcome(notes[2], Outcome.RELEASED)
+        ledger.set_outcome(notes[0], Outcome.KEPT)
     with Ledger.open(path) as ledger:
-        assert [row.fate for row in ledger.rows()] == [Fate.KEPT, Fate.KEPT, Fate.RELEASED, Fate.OPEN]
+        assert [row.outcome for row in ledger.rows()] == [Outcome.KEPT, Outcome.KEPT, Outcome.RELEASED, Outcome.OPEN]
         assert [(host.pages, host.kept) for host in ledger.hosts] == [(4, 2)]
 
 
@@ -172,16 +172,16 @@ def test_a_fate_can_be_set_after_the_page_was_written(path: Path) -> None:
 def test_a_second_verdict_replaces_the_row_of_a_page(path: Path, written: bool) -> None:
     with Ledger.create(path, ABOUT) as ledger:
         ledger.add(unique("https://a.example/0", "c0"))
-        note = ledger.add(unique("https://a.example/1", "c1", "old text"), Fate.OPEN)
+        note = ledger.add(unique("https://a.example/1", "c1", "old text"), Outcome.OPEN)
         if written:
             ledger.flush()
-        ledger.set_fate(note, Fate.RELEASED)
+        ledger.set_outcome(note, Outcome.RELEASED)
         again = copy("https://a.example/1", "https://a.example/0", "c0", "new text")
         assert ledger.add(again, again=note) is note
     with Ledger.open(path) as ledger:
         _, row = ledger.rows()
         assert row.entry.verdict == again.verdict
-        assert row.fate is Fate.DROPPED
+        assert row.outcome is Outcome.DROPPED
         assert ledger.text(row.id) == "new text"
         assert [(host.pages, host.kept, host.dropped) for host in ledger.hosts] == [(2, 1, 1)]
         assert {each.name: each.pages for each in ledger.clusters(9, 0)} == {"c0": 2, "c1": 0}
@@ -271,11 +271,11 @@ def test_a_second_verdict_deletes_the_near_misses_of_the_first(path: Path) -> No
 
 
 def test_the_threshold_is_that_of_the_similarity_whatever_the_detector_calls_it(path: Path) -> None:
-    def said(detector: str, constant: str, value: float, measure: str) -> Opinion:
-        bar = Bar(constant, value, 0.3, at_least=True, measure=measure)
-        return Opinion(detector, None, 0.3, bars=(bar,))
+    def said(detector: str, constant: str, value: float, measure: str) -> Assessment:
+        threshold = Threshold(constant, value, 0.3, at_least=True, measure=measure)
+        return Assessment(detector, None, 0.3, thresholds=(threshold,))
 
-    opinions = (
+    assessments = (
         said("feature_codes", "share", 0.5, "similarity"),
         said("spotsigs", "tau", 0.44, "similarity"),
         said("random_projection", "agreement", 372, "bits that agree"),
@@ -283,7 +283,7 @@ def test_the_threshold_is_that_of_the_similarity_whatever_the_detector_calls_it(
     )
     with small(path) as ledger:
         ledger.add(
-            unique("https://a.example/1", "c1", comparisons=(Comparison("https://a.example/0", "c0", opinions),))
+            unique("https://a.example/1", "c1", comparisons=(Comparison("https://a.example/0", "c0", assessments),))
         )
     with Ledger.open(path) as read:
         found = {each.detector: each.threshold for each in read.histograms}
@@ -475,13 +475,13 @@ def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 def test_pages_that_cannot_be_written_are_lost_and_counted_and_no_count_is(path: Path) -> None:
     writer = Ledger.create(path, ABOUT)
-    kept = writer.add(unique("https://a.example/0", "c0"), Fate.OPEN)
+    kept = writer.add(unique("https://a.example/0", "c0"), Outcome.OPEN)
     writer.flush()
     limit = writer._connection.execute("PRAGMA page_count").fetchone()[0]
     writer._connection.execute(f"PRAGMA max_page_count = {limit}")  # the disk is full
-    writer.set_fate(kept, Fate.KEPT)
+    writer.set_outcome(kept, Outcome.KEPT)
     for i in range(1, 101):
-        writer.add(unique(f"https://a.example/{i}", f"c{i}", os.urandom(2000).hex()), Fate.OPEN)
+        writer.add(unique(f"https://a.example/{i}", f"c{i}", os.urandom(2000).hex()), Outcome.OPEN)
         writer.count("checked")
     with pytest.raises(DedupError, match="full"):
         writer.flush()
@@ -491,7 +491,7 @@ def test_pages_that_cannot_be_written_are_lost_and_counted_and_no_count_is(path:
     writer.close()
     with Ledger.open(path) as ledger:
         assert [row.entry.url for row in ledger.rows()] == ["https://a.example/0", "https://a.example/101"]
-        assert [row.fate for row in ledger.rows()] == [Fate.KEPT, Fate.KEPT]
+        assert [row.outcome for row in ledger.rows()] == [Outcome.KEPT, Outcome.KEPT]
         assert ledger.sample.lost == 100
         assert ledger.counts == {"checked": 100}
         assert [host.pages for host in ledger.hosts] == [102]

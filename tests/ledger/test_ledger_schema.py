@@ -7,12 +7,12 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import Status, Verdict, cluster_of, unchecked
-from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Evidence, Match, Relation, Threshold
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.ledger.ledger_schema import (
+    MAX_ASSESSMENTS_BYTES,
     MAX_COMPARED,
     MAX_NEAR_MISSES,
-    MAX_OPINIONS_BYTES,
     Comparison,
     dump_comparisons,
     dump_verdict,
@@ -36,17 +36,17 @@ def candidate(number: int, url: str, cluster: str = "") -> Candidate:
 
 
 class Weighing:
-    """Returns prepared opinions for each earlier record, and counts the calls."""
+    """Returns prepared assessments for each earlier record, and counts the calls."""
 
     def __init__(self, similarities: dict[bytes, float], threshold: float = 0.8) -> None:
         self.similarities, self.threshold = similarities, threshold
         self.asked: list[bytes] = []
 
-    def __call__(self, new: Record, old: Record) -> tuple[Opinion, ...]:
+    def __call__(self, new: Record, old: Record) -> tuple[Assessment, ...]:
         self.asked.append(old.sketches[0])
         similarity = self.similarities[old.sketches[0]]
         match = Match(similarity, Relation.NEAR_DUPLICATE) if similarity >= self.threshold else None
-        return (Opinion("exact", None), Opinion("minhash", match, similarity))
+        return (Assessment("exact", None), Assessment("minhash", match, similarity))
 
 
 def verdict(of: str | None, cluster: str = "own") -> Verdict:
@@ -73,7 +73,7 @@ def test_of_several_versions_the_one_that_matched_is_meant() -> None:
     met = [candidate(n, "https://old.example/") for n in range(3)]
     weigh = Weighing({b"old0": 0.7, b"old1": 0.85, b"old2": 0.75})
     (held,) = select_comparisons(verdict("https://old.example/"), NEW, met, weigh, 0.4)
-    assert [each.similarity for each in held.opinions] == [None, 0.85]
+    assert [each.similarity for each in held.assessments] == [None, 0.85]
 
 
 def test_pages_of_the_same_cluster_and_those_that_match_are_no_near_misses() -> None:
@@ -106,13 +106,13 @@ def test_an_unchecked_page_names_the_claim_that_it_did_not_wait_for() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(DETECTORS))
-def test_the_opinion_of_every_detector_comes_back_as_it_was(name: str) -> None:
+def test_the_assessment_of_every_detector_comes_back_as_it_was(name: str) -> None:
     dedup = Deduplicator(detectors=_detectors(name))
     story = text(1) + "The ferry is in the harbour of a town, and the council can do nothing to help it. " * 3
     new, old = (dedup.fingerprint(Page.from_text(story + more, "https://a.example/")) for more in ("", "And more."))
     assert isinstance(new, Record)
     assert isinstance(old, Record)
-    held = (Comparison("https://a.example/", "c1", dedup.opinions(new, old)),)
+    held = (Comparison("https://a.example/", "c1", dedup.assessments(new, old)),)
     assert load_comparisons(dump_comparisons(held, 100)) == held
 
 
@@ -123,29 +123,31 @@ def _detectors(name: str) -> Mapping[str, Mapping[str, object]]:
 
 
 def test_every_field_comes_back() -> None:
-    opinion = Opinion(
+    assessment = Assessment(
         detector="d",
         match=Match(0.5, Relation.EXCERPT, {"a": [1, "b"]}),
         similarity=0.5,
         figures={"a": 1, "b": {"c": None}},
-        bars=(Bar("a", 1, 2, at_least=True, measure="m", is_strict=True),),
-        exhibits=(Exhibit("words", "10", ("a",), ("b",), ("c", "d")),),
+        thresholds=(Threshold("a", 1, 2, at_least=True, measure="m", is_strict=True),),
+        evidence=(Evidence("words", "10", ("a",), ("b",), ("c", "d")),),
         silent="why",
-        part_bars=(Bar("b", 1, 2, at_least=False, measure="n"),),
+        part_thresholds=(Threshold("b", 1, 2, at_least=False, measure="n"),),
     )
-    bare = Opinion("d", None)
-    assert all(getattr(opinion, each.name) != getattr(bare, each.name) for each in fields(Opinion)[1:])
-    held = (Comparison("https://a.example/", "c1", (opinion, bare)), Comparison("https://b.example/", "c2", ()))
+    bare = Assessment("d", None)
+    assert all(getattr(assessment, each.name) != getattr(bare, each.name) for each in fields(Assessment)[1:])
+    held = (Comparison("https://a.example/", "c1", (assessment, bare)), Comparison("https://b.example/", "c2", ()))
     assert load_comparisons(dump_comparisons(held, 100)) == held
 
 
-def test_opinions_out_of_proportion_lose_what_pages_made_up_and_keep_their_numbers() -> None:
-    words = ("x" * MAX_OPINIONS_BYTES,)
+def test_assessments_out_of_proportion_lose_what_pages_made_up_and_keep_their_numbers() -> None:
+    words = ("x" * MAX_ASSESSMENTS_BYTES,)
     match = Match(0.5, Relation.IDENTICAL, {"word": words[0]})
-    opinion = Opinion("d", match, 0.5, {"word": words[0]}, (Bar("a", 1, 2, at_least=True),), (Exhibit("w", "", words),))
-    packed = dump_comparisons((Comparison("u", "c", (opinion,)),), 100)
+    assessment = Assessment(
+        "d", match, 0.5, {"word": words[0]}, (Threshold("a", 1, 2, at_least=True),), (Evidence("w", "", words),)
+    )
+    packed = dump_comparisons((Comparison("u", "c", (assessment,)),), 100)
     assert len(packed) < 500
-    lean = replace(opinion, figures={}, exhibits=(), match=Match(0.5, Relation.IDENTICAL))
+    lean = replace(assessment, figures={}, evidence=(), match=Match(0.5, Relation.IDENTICAL))
     assert load_comparisons(packed) == (Comparison("u", "c", (lean,)),)
 
 

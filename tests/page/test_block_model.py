@@ -12,7 +12,7 @@ import pytest
 from dedupcrawl.page import ReadOptions, block_model, read_page, read_tree
 from dedupcrawl.page import document as limits
 from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar
-from dedupcrawl.page.block_model import CHUNK, Trees, needs_no_model, unread_bytes
+from dedupcrawl.page.block_model import CHUNK, ForestTables, needs_no_model, unread_bytes
 from dedupcrawl.page.block_reader import classify
 from dedupcrawl.page.document import TooSlowError, parse, time_limit
 from dedupcrawl.page.rules import REPEATED
@@ -66,7 +66,7 @@ def test_the_model_is_asked_where_much_was_left_out(monkeypatch: pytest.MonkeyPa
     asked = []
     load = block_model.load_model
 
-    def count() -> tuple[Trees, Trees]:
+    def count() -> tuple[ForestTables, ForestTables]:
         asked.append(1)
         return load()
 

@@ -703,7 +703,7 @@ def test_trees_that_do_not_fit_are_refused() -> None:
     trees = load_model()[0]
     arrays = trees.feature, trees.limit, trees.left, trees.right, trees.value
     assert compiled.trees is not None
-    forest = compiled.trees.Forest(*arrays)
+    forest = compiled.trees.ForestScores(*arrays)
     for columns, sums in (((1, 5), 5), ((64, 5), 4)):
         with pytest.raises(ValueError):
             forest.add_leaves(np.zeros(columns, np.float32), np.zeros(sums))
@@ -718,7 +718,7 @@ def test_trees_that_do_not_fit_are_refused() -> None:
         (trees.feature, trees.limit[:, 1:].copy(), *arrays[2:]),
     ):
         with pytest.raises(ValueError):
-            compiled.trees.Forest(*changed)
+            compiled.trees.ForestScores(*changed)
 
 
 @needs_trees
@@ -748,7 +748,7 @@ def test_all_probabilities_are_those_of_numpy() -> None:
     feature = np.arange(-1, bits, dtype=np.intp).clip(0)[:, None]
     limit, left, right = (np.full((bits + 1, 1), number, kind) for number, kind in ((0.5, "f4"), (1, "u4"), (2, "u4")))
     assert compiled.trees is not None
-    forest = compiled.trees.Forest(feature, limit, left, right, leaves)
+    forest = compiled.trees.ForestScores(feature, limit, left, right, leaves)
     for first in range(0, highest - lowest + 1, 1 << 16):
         numbers = np.arange(first, min(first + (1 << 16), highest - lowest + 1))
         found, none = np.empty(len(numbers)), np.zeros(len(numbers), np.uint8)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedupcrawl import Deduplicator
 from dedupcrawl.decision import Status
 from dedupcrawl.page import Kind, Page, read_page
-from dedupcrawl.page.block_model import MODEL_FILE, Trees, best_choice, expected_f1, load_model
+from dedupcrawl.page.block_model import MODEL_FILE, ForestTables, best_choice, expected_f1, load_model
 from dedupcrawl.page.document import parse
 from dedupcrawl.page.edges import trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
@@ -298,7 +298,7 @@ def test_a_list_is_kept_where_it_is_the_text() -> None:
 # -- the block model ------------------------------------------------------------------------------
 
 
-def step_by_step(trees: Trees, row: np.ndarray) -> float:
+def step_by_step(trees: ForestTables, row: np.ndarray) -> float:
     """Evaluate the trees by their paths, one condition after the other."""
     total = 0.0
     for at in range(len(trees.feature)):

@@ -19,7 +19,7 @@ from dedupcrawl.cli import app
 from dedupcrawl.config import DROP, Config
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.identity_codec import unpack_identity
+from dedupcrawl.identity.identity_codec import unpack_identity
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.signatures import (
     LAYOUT_BYTES,
@@ -92,7 +92,7 @@ def test_a_redesigned_page_is_unchanged_in_another_layout() -> None:
 
 def test_a_report_row_and_an_item_say_it() -> None:
     verdict = verdict_on(courier(ENGLISH), gazette(ENGLISH))
-    row = row_from_verdict(verdict, url=verdict.url, host="b.example", time=None, bytes=0, fate="dropped")
+    row = row_from_verdict(verdict, url=verdict.url, host="b.example", time=None, bytes=0, outcome="dropped")
     assert "another layout" in row.why
     evidence = verdict.to_dict()["evidence"]
     assert isinstance(evidence, dict)

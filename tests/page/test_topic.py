@@ -22,7 +22,7 @@ from dedupcrawl.page.topic import (
     TITLE_TAGS,
     TOPIC,
     TOPIC_ANCHORS,
-    Segment,
+    TopicBlock,
     classify,
     measure_text,
     overlap,
@@ -44,7 +44,7 @@ def read(html: str) -> Page:
     return read_page(html, "https://a.example/", options=TOPIC_READER)
 
 
-def cut(html: str, **constants: Any) -> list[Segment]:
+def cut(html: str, **constants: Any) -> list[TopicBlock]:
     return segments(parse(html), TopicOptions(**constants))
 
 
@@ -219,8 +219,8 @@ def test_overlap_is_that_of_two_sorted_streams(one: list[str], other: list[str])
 # -- topic ----------------------------------------------------------------------------------------
 
 
-def segment(words: str, tag: str = "div", link_length: int = 0) -> Segment:
-    return Segment(tag, [words], [0], len(words), link_length)
+def segment(words: str, tag: str = "div", link_length: int = 0) -> TopicBlock:
+    return TopicBlock(tag, [words], [0], len(words), link_length)
 
 
 def test_the_longest_block_is_topic_and_so_is_what_shares_words_with_it() -> None:

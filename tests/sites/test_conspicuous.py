@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.sites import NoticeKind, SiteCounts, SiteNotice
+from dedupcrawl.sites.site_counts import NoticeKind, SiteCounts, SiteNotice
 from dedupcrawl.tools.report.from_batch import report_from_batch
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from dedupcrawl.tools.report.from_store import report_from_store

@@ -126,7 +126,7 @@ def _judge(twin: Twin, url: str) -> bool | None:
 
 
 def _are_equal(dedup: Deduplicator, new: Record, old: Record) -> bool:
-    matches = (opinion.match for opinion in dedup.opinions(new, old))
+    matches = (opinion.match for opinion in dedup.assessments(new, old))
     return any(match.relation in _COPIES for match in matches if match)
 
 

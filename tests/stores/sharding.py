@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import StoreUnreachableError
 from dedupcrawl.stores import open_store
-from dedupcrawl.stores.base import ClaimState, JudgedOffer, Judgement, Record
+from dedupcrawl.stores.base import ClaimState, FilingDecision, JudgedOffer, Record
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from tests.stores.factories import record
 from tests.stores.servers import WAIT
@@ -35,11 +35,11 @@ class SameSketch:
     def __init__(self, page: Record) -> None:
         self.page = page
 
-    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+    def __call__(self, candidates: Sequence[Candidate]) -> FilingDecision:
         same = [each for each in candidates if each.record.sketches[0] == self.page.sketches[0]]
         if any(each.state is ClaimState.COMMITTED for each in same):
-            return Judgement(None, is_final=True)
-        return Judgement(self.page, tuple(each.id for each in same))
+            return FilingDecision(None, is_final=True)
+        return FilingDecision(self.page, tuple(each.id for each in same))
 
 
 def story(number: int, url: str) -> Record:

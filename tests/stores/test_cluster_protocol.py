@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from redis.exceptions import NoScriptError
 
 from dedupcrawl.stores.redis.namespace import KeyNames
-from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, ShardLayout, packed_time, scripts
+from dedupcrawl.stores.redis.sharded.layout import OPENED, ClaimEntry, ShardLayout, packed_time, scripts
 from tests.stores.cluster_model import (
     COMMITTED,
     GONE,
@@ -210,7 +210,7 @@ class Scripts:
             case "join":
                 return self.numbers_in(said) | {number}
             case "fetch" | "look":
-                found = Found(*said)
+                found = ClaimEntry(*said)
                 state = GONE if found.state == b"X" else found.state.decode()
                 return state, found.token[0] if state in {PENDING, OPEN} else 0
             case "claim":

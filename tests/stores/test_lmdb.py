@@ -12,7 +12,7 @@ import pytest
 from dedupcrawl.errors import SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import ClaimState
-from dedupcrawl.stores.lmdb_environment import Environment
+from dedupcrawl.stores.lmdb_environment import LmdbEnvironment
 from tests.stores.factories import START, Opener, key, lmdb_url, record
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def test_what_was_filed_is_flushed_by_renewing_and_by_the_last_to_leave(
     shared: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushed: list[None] = []
-    monkeypatch.setattr(Environment, "flush", lambda _: flushed.append(None))
+    monkeypatch.setattr(LmdbEnvironment, "flush", lambda _: flushed.append(None))
     one, other = shared(), shared()
     commit(one, "http://a")
     assert len(flushed) == 0
@@ -169,14 +169,14 @@ def test_prune_lets_others_write_in_between(shared: Opener, monkeypatch: pytest.
     for n in range(600):
         commit(store, f"http://a/{n}", n)
     sizes = [store.info().pages]
-    write = Environment.write
+    write = LmdbEnvironment.write
 
-    def watched(self: Environment, work: Callable[[Transaction], T]) -> T:
+    def watched(self: LmdbEnvironment, work: Callable[[Transaction], T]) -> T:
         result = write(self, work)
         sizes.append(store.info().pages)
         return result
 
-    monkeypatch.setattr(Environment, "write", watched)
+    monkeypatch.setattr(LmdbEnvironment, "write", watched)
     assert store.prune(START + 1) == 600
     assert max(before - after for before, after in pairwise(sizes)) <= 256
 
@@ -249,13 +249,13 @@ def test_the_map_grows_by_itself(shared: Opener, monkeypatch: pytest.MonkeyPatch
 def transactions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """The transactions of the test: whether each of them may write."""
     begun: list[bool] = []
-    begin = Environment._begin
+    begin = LmdbEnvironment._begin
 
-    def counted(environment: Environment, *, write: bool) -> Transaction:
+    def counted(environment: LmdbEnvironment, *, write: bool) -> Transaction:
         begun.append(write)
         return begin(environment, write=write)
 
-    monkeypatch.setattr(Environment, "_begin", counted)
+    monkeypatch.setattr(LmdbEnvironment, "_begin", counted)
     return begun
 
 

@@ -20,10 +20,10 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, SettingError, StoreError
 from dedupcrawl.filing import RecordJudge
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
-from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState, JudgedOffer, Judgement, Record, scheme_json
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState, FilingDecision, JudgedOffer, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.sharded.layout import _DIGESTS, LISTED, TAGS, Command
-from dedupcrawl.stores.redis.sharded.protocol import Look
+from dedupcrawl.stores.redis.sharded.protocol import LookupKind
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
@@ -79,8 +79,8 @@ class Walker:
         self.todo = list(enumerate(wants))
         self.replies = [None] * len(wants)
 
-    def look(self) -> Look:
-        (found,) = self.random.choices([Look.NOT, Look.ONE_NODE, Look.ALL_NODES], weights=[6, 2, 2])
+    def look(self) -> LookupKind:
+        (found,) = self.random.choices([LookupKind.NOT, LookupKind.ONE_NODE, LookupKind.ALL_NODES], weights=[6, 2, 2])
         return found
 
     def _end(self, end: Offer) -> None:
@@ -94,9 +94,9 @@ class Walker:
 
 
 def _filing(store: ShardedStore, id: int, page: Record) -> Any:
-    from dedupcrawl.stores.redis.sharded.reader import Filing
+    from dedupcrawl.stores.redis.sharded.reader import UnsettledClaim
 
-    return Filing(store._layout.short_id(id), id >> 48, page, store._protocol.token, set(page.keys))
+    return UnsettledClaim(store._layout.short_id(id), id >> 48, page, store._protocol.token, set(page.keys))
 
 
 def walk(walkers: list[Walker], random: Random) -> None:
@@ -245,7 +245,7 @@ def _at_home(store: ShardedStore, id: int) -> Any:
 def test_claims_to_commit_stay_claims_when_a_page_fails(nodes: Cluster) -> None:
     """They can be committed again, whether or not they were committed."""
 
-    def failing(candidates: Sequence[Candidate]) -> Judgement:
+    def failing(candidates: Sequence[Candidate]) -> FilingDecision:
         raise ValueError("the judge failed")
 
     with sharded(nodes.url) as store:
@@ -369,7 +369,7 @@ class Final:
     def __init__(self, page: Record, *, is_final: bool) -> None:
         self.judge, self.is_final = SameSketch(page), is_final
 
-    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+    def __call__(self, candidates: Sequence[Candidate]) -> FilingDecision:
         return replace(self.judge(candidates), is_final=self.is_final)
 
 
@@ -557,7 +557,7 @@ def test_a_batch_waits_for_its_own_claims(nodes: Cluster) -> None:
 
 
 def test_when_a_batch_fails_none_of_it_stays_claimed(nodes: Cluster) -> None:
-    def failing(candidates: Sequence[Candidate]) -> Judgement:
+    def failing(candidates: Sequence[Candidate]) -> FilingDecision:
         raise ValueError("the judge failed")
 
     with sharded(nodes.url) as store:

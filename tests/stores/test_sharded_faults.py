@@ -97,7 +97,7 @@ def test_a_worker_that_is_killed_as_it_commits_while_a_slot_moves_leaves_its_cla
     killed, other = clocked(), clocked()
     id = claim_of(killed, story(1, "http://a"))
     slot, records, *_ = killed._layout.record_place(killed._layout.short_id(id))
-    send = wire.ClusterWire._round
+    send = wire.ShardTransport._round
 
     def once(self: Any, commands: Any, replies: Any, todo: Any) -> Any:
         if todo is not None:
@@ -105,7 +105,7 @@ def test_a_worker_that_is_killed_as_it_commits_while_a_slot_moves_leaves_its_cla
         return send(self, commands, replies, todo)
 
     with nodes.moving_slot(slot, 0, records), monkeypatch.context() as patched:
-        patched.setattr(wire.ClusterWire, "_round", once)
+        patched.setattr(wire.ShardTransport, "_round", once)
         with pytest.raises(KeyboardInterrupt):
             killed.commit([id])
     assert [each.state for each in other.records()] == [ClaimState.OPEN]
@@ -298,14 +298,14 @@ def test_a_node_that_leaves_its_role_while_it_waits_is_asked_again(
     nodes: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its answer to WAIT is an error then, and the promoted replica may lack what it has written."""
-    read, failures = wire._Link.read, [ResponseError("UNBLOCKED force unblock from blocking operation")]
+    read, failures = wire._NodeConnection.read, [ResponseError("UNBLOCKED force unblock from blocking operation")]
 
     def failing(link: Any, count: int) -> list[Any]:
         replies = read(link, count)
         return [*replies[:-1], failures.pop()] if count > 1 and failures else replies
 
     with sharded(f"{nodes.url}?wait_replicas=1&socket_timeout=120") as store:
-        monkeypatch.setattr(wire._Link, "read", failing)
+        monkeypatch.setattr(wire._NodeConnection, "read", failing)
         assert len(keep(store, [story(n, f"http://a/{n}") for n in range(9)], 9)) == 9
         assert failures == []
         assert len(list(store.records())) == 9
@@ -480,7 +480,7 @@ def test_an_added_page_that_cannot_be_committed_is_withdrawn(nodes: Cluster, mon
 
 def lose_reply(monkeypatch: pytest.MonkeyPatch, name: bytes) -> list[Any]:
     """Let the connection break after the first of these commands has been executed; return the replies then."""
-    receive = wire.ClusterWire._receive
+    receive = wire.ShardTransport._receive
     lost: list[Any] = []
 
     def losing(self: Any, sending: Any) -> Any:
@@ -490,5 +490,5 @@ def lose_reply(monkeypatch: pytest.MonkeyPatch, name: bytes) -> list[Any]:
             raise ConnectionResetError("reset by the test")
         return replies
 
-    monkeypatch.setattr(wire.ClusterWire, "_receive", losing)
+    monkeypatch.setattr(wire.ShardTransport, "_receive", losing)
     return lost

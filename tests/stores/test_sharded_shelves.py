@@ -13,11 +13,18 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import DamageError, SettingError, StoreError, StoreUnreachableError
 from dedupcrawl.stores import open_existing, open_store
-from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, JudgedOffer, Judgement
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, FilingDecision, JudgedOffer
 from dedupcrawl.stores.redis.address import read_address
 from dedupcrawl.stores.redis.namespace import KeyNames, format_of
 from dedupcrawl.stores.redis.sharded import wire
-from dedupcrawl.stores.redis.sharded.layout import TAGS, Command, Found, ShardLayout, others_by_reference, others_in
+from dedupcrawl.stores.redis.sharded.layout import (
+    TAGS,
+    ClaimEntry,
+    Command,
+    ShardLayout,
+    others_by_reference,
+    others_in,
+)
 from dedupcrawl.stores.redis.sharded.packed_values import compiled
 from dedupcrawl.stores.redis.sharded.protocol import MOST_DRAWS
 from dedupcrawl.stores.redis.sharded.scan import SHELVES, count_namespace, scanned
@@ -111,9 +118,9 @@ def test_a_record_is_read_as_it_was_filed_and_amended(nodes: Cluster, size: int,
             assert layout.peeked(ask([layout.peek(id)])[0]) is None
             amended = b"" if not other else b"x" * other
             assert ask([layout.settle(id, b"a token.\1", b"*", amended, commit=True)]) == [b"c"]
-            assert layout.peeked(ask([layout.peek(id)])[0]) == Found(b"c", amended or value)
+            assert layout.peeked(ask([layout.peek(id)])[0]) == ClaimEntry(b"c", amended or value)
             listed = [each for some in scanned(layout, ask, [0]) for each in some]
-            assert listed == [(id, Found(b"c", amended or value))]
+            assert listed == [(id, ClaimEntry(b"c", amended or value))]
             assert count_namespace(layout, ask, lambda _: set()).pages == 1
             assert ask([layout.remove(id, (amended or value)[:6])]) == [1]
             assert [each for some in scanned(layout, ask, [0]) for each in some] == []
@@ -152,7 +159,7 @@ def test_a_page_that_draws_a_taken_id_leaves_the_other_page_as_it_is(
         with monkeypatch.context() as patched:
             patched.setattr(other._protocol, "now", lambda: 0)
             other._protocol._last = (first.id >> 48) - 1
-            judge = (lambda _: Judgement(copy)) if compares else None
+            judge = (lambda _: FilingDecision(copy)) if compares else None
             (second,) = other.offer_judged([JudgedOffer(copy, judge, committed=True)])
         assert left == []
         assert second.id is not None

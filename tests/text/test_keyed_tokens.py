@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl import Deduplicator
-from dedupcrawl.text.normalize import ROLE_SHIFT, Role, pack
+from dedupcrawl.text.normalize import ROLE_SHIFT, CharacterKind, pack
 from dedupcrawl.text.shingles import GOLDEN, MAX_LETTERS, _letter_keys, located_tokens, seeded_hash, tokens
 from tests.texts import ENGLISH
 
@@ -31,7 +31,7 @@ Matrix = list[list[Fraction]]
 
 def public_hash(word: str, base: int = GOLDEN) -> int:
     """The polynomial that token hashes once were."""
-    role = int(Role.WORD) << int(ROLE_SHIFT)
+    role = int(CharacterKind.WORD) << int(ROLE_SHIFT)
     return sum((ord(letter) | role) * pow(base, place, MODULUS) for place, letter in enumerate(word)) % MODULUS
 
 
@@ -186,7 +186,7 @@ def test_hashes_are_the_definition(seed: int, text: str) -> None:
     base = int(keys.rising[1])
     for token, start in enumerate(starts.tolist()):
         stop = start + 1
-        while not found.characters[token] and stop < len(packed) and packed[stop] >> ROLE_SHIFT == Role.WORD:
+        while not found.characters[token] and stop < len(packed) and packed[stop] >> ROLE_SHIFT == CharacterKind.WORD:
             stop += 1
         letters = packed[start:stop]
         expected = sum(int(keys.letters[letter]) * base**place for place, letter in enumerate(letters)) % MODULUS

@@ -22,11 +22,11 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import read_page
 from dedupcrawl.text.lexicon import (
-    Keyword,
-    LanguageIdfs,
+    LanguageLexicon,
     Lexicon,
     LexiconFileError,
     LexiconHeader,
+    WeightedTerm,
     built_in,
     keywords,
     open_lexicon,
@@ -282,7 +282,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
 
 FREQUENCIES = {"the": 100, "and": 50, "tea": 10, "ice": 1}
 IDFS = {word: math.log(100 / documents) for word, documents in FREQUENCIES.items()}
-LEXICON = Lexicon(documents=100, language="en", segmenter="", digest="", parts=(LanguageIdfs(IDFS, 100),))
+LEXICON = Lexicon(documents=100, language="en", segmenter="", digest="", parts=(LanguageLexicon(IDFS, 100),))
 CLAUSES = [clause for clause in re.split("[，。]", CHINESE + OTHER_CHINESE) if clause]
 
 
@@ -302,7 +302,7 @@ def test_a_worked_example() -> None:
 
 
 def test_an_unknown_word_has_the_median_idf() -> None:
-    assert keywords(["unheard"], LEXICON, 1) == [Keyword("unheard", LEXICON.parts[0].median)]
+    assert keywords(["unheard"], LEXICON, 1) == [WeightedTerm("unheard", LEXICON.parts[0].median)]
 
 
 def test_the_heaviest_come_first_and_no_more_than_wanted() -> None:

@@ -22,9 +22,9 @@ from dedupcrawl.text.normalize import (
     CODE,
     MAX_MARK_RUN,
     ROLE_SHIFT,
+    CharacterKind,
     PackedTexts,
     Points,
-    Role,
     bound_marks,
     decode,
     encode,
@@ -166,9 +166,13 @@ def test_code_points_come_back(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "role"),
-    [("aЖ7éह한", Role.WORD), ("中々〇あカก\U00020000", Role.CHARACTER), (" ,.。！…-_€😀\ud800\ue000", Role.SEPARATOR)],
+    [
+        ("aЖ7éह한", CharacterKind.WORD),
+        ("中々〇あカก\U00020000", CharacterKind.CHARACTER),
+        (" ,.。！…-_€😀\ud800\ue000", CharacterKind.SEPARATOR),
+    ],
 )
-def test_every_point_carries_its_role(text: str, role: Role) -> None:
+def test_every_point_carries_its_role(text: str, role: CharacterKind) -> None:
     assert {int(packed >> ROLE_SHIFT) for packed in pack(text)} <= {role}
     assert decode(pack(text) & CODE) == normalize(text)
 

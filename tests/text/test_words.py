@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.text.features import Features
-from dedupcrawl.text.normalize import Role, normalize, roles
+from dedupcrawl.text.normalize import CharacterKind, normalize, roles
 from dedupcrawl.text.words import JIEBA_SEGMENTERS, is_han, load_segmenter, segment, sentence_ends, words
 from tests.data import data
 from tests.texts import CHINESE, ENGLISH
@@ -33,7 +33,7 @@ def test_long_chinese_is_segmented_in_pieces() -> None:
 
 
 def letters(text: str) -> str:
-    return "".join(character for character in text if roles()[ord(character)] != Role.SEPARATOR)
+    return "".join(character for character in text if roles()[ord(character)] != CharacterKind.SEPARATOR)
 
 
 def pairs(run: str) -> Iterable[str]:

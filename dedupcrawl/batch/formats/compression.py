@@ -76,7 +76,7 @@ class CompressionError(ValueError):
     """A compressed file is damaged or cut off."""
 
 
-class _Decompressor(Protocol):
+class _MemberReader(Protocol):
     """Decompresses one member of gzip or one frame of Zstandard."""
 
     @property
@@ -104,7 +104,7 @@ class DecompressedFile(io.RawIOBase):
         dictionary_frame = warc_dictionary_frame(path)
         self._file.seek(len(dictionary_frame))
         self._new_decompressor = _decompressor_factory(self._compression, dictionary_frame)
-        self._decompressor: _Decompressor | None = None
+        self._decompressor: _MemberReader | None = None
         self._compressed = b""  # read from the file
         self._decompressed = memoryview(b"")  # not read by the user yet
         self._produced = 0  # decompressed bytes so far
@@ -238,7 +238,7 @@ class DecompressedFile(io.RawIOBase):
             self._file.seek(end)
 
 
-def _decompress(decompressor: _Decompressor, step: bytes) -> bytes:
+def _decompress(decompressor: _MemberReader, step: bytes) -> bytes:
     try:
         return decompressor.decompress(step)
     except Exception as error:
@@ -247,7 +247,7 @@ def _decompress(decompressor: _Decompressor, step: bytes) -> bytes:
         raise CompressionError(f"the packed data is damaged: {error}") from error
 
 
-def _decompressor_factory(compression: str, dictionary_frame: bytes) -> Callable[[], _Decompressor]:
+def _decompressor_factory(compression: str, dictionary_frame: bytes) -> Callable[[], _MemberReader]:
     if compression != ".zst":
         return lambda: zlib.decompressobj(_GZIP_WBITS)
     module = import_zstandard()
@@ -258,7 +258,7 @@ def _decompressor_factory(compression: str, dictionary_frame: bytes) -> Callable
         data = module.ZstdCompressionDict(dictionary) if dictionary else None
     except module.ZstdError as error:
         raise CompressionError(f"its dictionary is damaged: {error}") from error
-    new_decompressor: Callable[[], _Decompressor] = module.ZstdDecompressor(dict_data=data).decompressobj
+    new_decompressor: Callable[[], _MemberReader] = module.ZstdDecompressor(dict_data=data).decompressobj
     return new_decompressor
 
 

@@ -116,7 +116,7 @@ class WarcFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class _CopyPlan:
+class _CopyTable:
     """Which records of a file are copied."""
 
     kept: list[bool]
@@ -139,15 +139,15 @@ class _CopyPlan:
         yield start, end
 
 
-def _plan_copy(records: WarcReader, part: Part, keep: KeepMask, *, truncated: bool) -> _CopyPlan:
-    links, offsets = RecordLinks(), array("q")
+def _plan_copy(records: WarcReader, part: Part, keep: KeepMask, *, truncated: bool) -> _CopyTable:
+    links, offsets = RecordLinkTable(), array("q")
     for record in _records_until(records, part, len(keep), truncated=truncated):
         is_kept = record.number is not None and not record.damage and bool(keep[record.number])
         links.add(record, keep=is_kept)
         offsets.append(-1 if record.start is None else record.start)
     check_complete(part, records.rows, len(keep))
     offsets.append(records.end if records.end is not None else -1)
-    return _CopyPlan(links.kept(), offsets)
+    return _CopyTable(links.kept(), offsets)
 
 
 def _records_until(records: WarcReader, part: Part, count: int, *, truncated: bool) -> Iterator[WarcRecord]:
@@ -193,7 +193,7 @@ def _header_value(value: object) -> bytes:
     return line.encode("utf-8", "replace")
 
 
-class RecordLinks:
+class RecordLinkTable:
     """Decides which records to keep, by the references between them.
 
     A record that is not a row follows the rows it is linked with, directly or through other such records: it
@@ -250,7 +250,7 @@ def _id_hash(id: bytes) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _DecodedPayload:
+class _DecodedRecord:
     """The page in a record, or the reason why there is none."""
 
     type: str  #: Content-Type of the page
@@ -283,35 +283,35 @@ def row_from_record(number: int, raw: RawRecord) -> Row | BadRow:
     return Row(number, url, page, None, time, len(page), content.type)
 
 
-def _content(fields: dict[bytes, str], block: bytes, size: int) -> _DecodedPayload:
+def _content(fields: dict[bytes, str], block: bytes, size: int) -> _DecodedRecord:
     record_type, content_type = fields[b"warc-type"].lower(), fields.get(b"content-type", "")
     if record_type == "revisit":
-        return _DecodedPayload(content_type, reason="revisit")
+        return _DecodedRecord(content_type, reason="revisit")
     if b"warc-segment-number" in fields:
-        return _DecodedPayload(content_type, reason="segmented")
+        return _DecodedRecord(content_type, reason="segmented")
     if content_type.lower().startswith("application/http"):
         return _http_content(block, is_cut=size > len(block))
     accepted = (*HTML_TYPES, "text/") if record_type == "conversion" else HTML_TYPES
     if content_type and not content_type.lower().startswith(accepted):
-        return _DecodedPayload(content_type, reason="not-html")
+        return _DecodedRecord(content_type, reason="not-html")
     if size > len(block):
-        return _DecodedPayload(content_type, reason="too-large")
-    return _DecodedPayload(content_type, block)
+        return _DecodedRecord(content_type, reason="too-large")
+    return _DecodedRecord(content_type, block)
 
 
-def _http_content(raw: bytes, *, is_cut: bool) -> _DecodedPayload:
+def _http_content(raw: bytes, *, is_cut: bool) -> _DecodedRecord:
     try:
         status, content_type, encoded = _parse_http(raw, "none")
     except OSError:  # the header does not end
-        return _DecodedPayload("", reason="undecodable")
+        return _DecodedRecord("", reason="undecodable")
     if status != 200:
-        return _DecodedPayload(content_type, reason="status")
+        return _DecodedRecord(content_type, reason="status")
     if content_type and not _is_html(content_type):
-        return _DecodedPayload(content_type, reason="not-html")
+        return _DecodedRecord(content_type, reason="not-html")
     body = None if is_cut else _decoded_body(raw, encoded)
     if is_cut or len(body or b"") > MAX_RECORD_BYTES:
-        return _DecodedPayload(content_type, reason="too-large")
-    return _DecodedPayload(content_type, reason="undecodable") if body is None else _DecodedPayload(content_type, body)
+        return _DecodedRecord(content_type, reason="too-large")
+    return _DecodedRecord(content_type, reason="undecodable") if body is None else _DecodedRecord(content_type, body)
 
 
 def _decoded_body(raw: bytes, encoded: bytes) -> bytes | None:

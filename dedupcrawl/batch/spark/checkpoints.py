@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from dedupcrawl.batch.columns import read_batches, sketch_name
-from dedupcrawl.batch.solver import NONE, Solution
+from dedupcrawl.batch.solver import NONE, SolverResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.columns import Numbers
     from dedupcrawl.batch.job import Corpus, Job
-    from dedupcrawl.batch.solver import Crowding
+    from dedupcrawl.batch.solver import HotBucketCounts
     from dedupcrawl.batch.workdir import Workdir
 
 
@@ -77,7 +77,7 @@ def sketch_columns(names: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoints:
+class CheckpointFolder:
     """Parquet files in one folder. A lost task is repeated from them, not from the beginning."""
 
     spark: SparkSession
@@ -142,7 +142,9 @@ class _FingerprintReader:
         return pages.filter(batch.column("reason").is_null())
 
 
-def solution_of(verdicts: pa.Table, order: Numbers, detectors: tuple[str, ...], crowding: Crowding) -> Solution:
+def solution_of(
+    verdicts: pa.Table, order: Numbers, detectors: tuple[str, ...], crowding: HotBucketCounts
+) -> SolverResult:
     """Convert a table of ``VERDICT_SCHEMA`` and founders; pages that are not in it are kept."""
     rows = len(order)
     page = order[verdicts.column("page").to_numpy()]
@@ -156,7 +158,7 @@ def solution_of(verdicts: pa.Table, order: Numbers, detectors: tuple[str, ...], 
     of = _float_column(verdicts, "of")
     related = ~np.isnan(of)
     relation, detector = (np.nan_to_num(_float_column(verdicts, name), nan=NONE) for name in ("relation", "detector"))
-    return Solution(
+    return SolverResult(
         keep=keep,
         of=_scatter(rows, page[related], order[of[related].astype(np.int64)], np.int64),
         relation=_scatter(rows, page, relation, np.int8),

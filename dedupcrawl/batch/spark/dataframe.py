@@ -20,19 +20,19 @@ from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, Fields, column_nam
 from dedupcrawl.batch.job import Job
 from dedupcrawl.batch.solver import NOT_READ, RELATIONS
 from dedupcrawl.batch.spark.checkpoints import (
-    Checkpoints,
+    CheckpointFolder,
     ddl,
     sketch_columns,
     spark_fingerprint_schema,
     spark_fingerprints,
 )
 from dedupcrawl.batch.spark.session import retry_lost_workers, translate_errors
-from dedupcrawl.batch.spark.sweeps import Bounds, SweepSolver, with_founders
+from dedupcrawl.batch.spark.sweeps import SweepLimits, SweepSolver, with_founders
 from dedupcrawl.config import Config
 from dedupcrawl.decision import Status, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.identity import UNREAD_BYTES
+from dedupcrawl.identity.identity_sketch import UNREAD_BYTES
 from dedupcrawl.stores.base import Record
 from dedupcrawl.utils.redaction import SECRET
 
@@ -59,7 +59,7 @@ def deduplicate(
     text: str = "",
     annotate: bool = False,
     folder: str | None = None,
-    bounds: Bounds | None = None,
+    bounds: SweepLimits | None = None,
 ) -> DataFrame:
     """Remove near-duplicate pages from a DataFrame, or annotate all rows with their verdicts.
 
@@ -90,7 +90,7 @@ def deduplicate(
         raise SettingError("df", df.columns, f"a DataFrame with the columns that hold the pages; {error}")
     place = _shared_folder(df.sparkSession, folder)
     job = Job((), Path(), config or Config(), fields)
-    frame = _FrameDeduplication(df, job, order_by, annotate, bounds or Bounds.of(df.sparkSession))
+    frame = _FrameOptions(df, job, order_by, annotate, bounds or SweepLimits.of(df.sparkSession))
     with translate_errors("deduplicate the DataFrame"):
         return retry_lost_workers(lambda: frame.deduplicated(place))
 
@@ -109,17 +109,17 @@ def _shared_folder(spark: SparkSession, folder: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _FrameDeduplication:
+class _FrameOptions:
     """The arguments of :func:`deduplicate`."""
 
     pages: DataFrame
     job: Job
     order_by: OrderBy | None
     annotate: bool
-    bounds: Bounds
+    bounds: SweepLimits
 
     def deduplicated(self, folder: str) -> DataFrame:
-        checkpoints = Checkpoints(self.pages.sparkSession, folder)
+        checkpoints = CheckpointFolder(self.pages.sparkSession, folder)
         numbered = self.pages.select("*", F.monotonically_increasing_id().alias(ROW_NUMBER))
         pages = checkpoints.save(numbered, "pages")
         fingerprints = self._fingerprints(checkpoints, pages)
@@ -135,7 +135,7 @@ class _FrameDeduplication:
         replaced = [name for name in pages.columns if name in ANNOTATION_COLUMNS]
         return pages.drop(*replaced).join(annotations, ROW_NUMBER, "left").drop(ROW_NUMBER)
 
-    def _fingerprints(self, checkpoints: Checkpoints, pages: DataFrame) -> DataFrame:
+    def _fingerprints(self, checkpoints: CheckpointFolder, pages: DataFrame) -> DataFrame:
         """Return fingerprints with ``number``, that of the row, and ``page``, its place in the order."""
         used = [name for name in column_names(self.job.fields).all if name in pages.columns]
         schema = ddl(row_fingerprint_schema(self.job.sketches))
@@ -149,7 +149,7 @@ class _FrameDeduplication:
             ranked = ranked.withColumn("page", -F.col("page"))
         return checkpoints.save(ranked, "filed")
 
-    def _ranks(self, checkpoints: Checkpoints, pages: DataFrame) -> DataFrame:
+    def _ranks(self, checkpoints: CheckpointFolder, pages: DataFrame) -> DataFrame:
         """Return the place of each row in the order."""
         order_by: Any = self.order_by
         columns = list(order_by) if isinstance(order_by, list | tuple) else [order_by]
@@ -201,7 +201,7 @@ def _own_clusters(batch: pa.RecordBatch) -> Iterator[str | None]:
 
 
 def annotations_of(
-    checkpoints: Checkpoints, fingerprints: DataFrame, verdicts: DataFrame, detectors: Sequence[str]
+    checkpoints: CheckpointFolder, fingerprints: DataFrame, verdicts: DataFrame, detectors: Sequence[str]
 ) -> DataFrame:
     """Return ``ANNOTATION_COLUMNS`` for each ``number`` of the fingerprints."""
     founded = with_founders(checkpoints, verdicts)

@@ -15,9 +15,9 @@ from uuid import uuid4
 
 from dedupcrawl.batch.fingerprinting import fingerprint_part
 from dedupcrawl.batch.output import write_output
-from dedupcrawl.batch.spark.checkpoints import Checkpoints, fingerprints_of, solution_of
+from dedupcrawl.batch.spark.checkpoints import CheckpointFolder, fingerprints_of, solution_of
 from dedupcrawl.batch.spark.session import retry_lost_workers, translate_errors
-from dedupcrawl.batch.spark.sweeps import Bounds, SweepSolver, with_founders
+from dedupcrawl.batch.spark.sweeps import SweepLimits, SweepSolver, with_founders
 from dedupcrawl.batch.workdir import Workdir
 from dedupcrawl.errors import DedupError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Corpus, Job
-    from dedupcrawl.batch.solver import Solution
+    from dedupcrawl.batch.solver import SolverResult
     from dedupcrawl.utils.iteration import Progress
 
 TASKS_FOLDER = "tasks"  #: below the work folder: a folder for each task
@@ -44,7 +44,7 @@ class SparkEngine:
     """
 
     def __init__(
-        self, session: Callable[[], SparkSession], job: Job, work: Workdir, bounds: Bounds | None = None
+        self, session: Callable[[], SparkSession], job: Job, work: Workdir, bounds: SweepLimits | None = None
     ) -> None:
         self._session = session
         self._job = job
@@ -56,7 +56,7 @@ class SparkEngine:
         with translate_errors("fingerprint the pages"):
             self._run_tasks(PartTask(fingerprint_in_task, self._job, self._work), parts, progress)
 
-    def solve(self, corpus: Corpus, progress: Progress) -> Solution:
+    def solve(self, corpus: Corpus, progress: Progress) -> SolverResult:
         """Judge every row."""
         folder = self._work.folder / "spark"
         shutil.rmtree(folder, ignore_errors=True)
@@ -72,16 +72,16 @@ class SparkEngine:
         with translate_errors("write the output"):
             self._run_tasks(PartTask(write_output_in_task, self._job, self._work), parts, progress)
 
-    def _solve(self, corpus: Corpus, folder: Path) -> Solution:
+    def _solve(self, corpus: Corpus, folder: Path) -> SolverResult:
         spark, rules = self._session(), self._job.rules
-        checkpoints, order = Checkpoints(spark, folder.as_uri()), corpus.order(self._job)
+        checkpoints, order = CheckpointFolder(spark, folder.as_uri()), corpus.order(self._job)
         fingerprints = fingerprints_of(spark, self._job, self._work, corpus, order, folder)
         result = SweepSolver(
             checkpoints,
             checkpoints.save(fingerprints, "prints"),
             rules,
             corpus.always_kept(self._job),
-            self._bounds or Bounds.of(spark),
+            self._bounds or SweepLimits.of(spark),
             _log_sweep,
         ).run()
         verdicts = with_founders(checkpoints, result.verdicts).toArrow()

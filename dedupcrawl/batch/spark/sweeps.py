@@ -7,7 +7,7 @@ changed. When a sweep keeps the same pages as the one before, they are the solut
 after n of them, all verdicts are right that depend on a chain of fewer than n other verdicts.
 
 The first sweep takes as kept only the pages that are first in all of their buckets, so copies are compared
-with one page each. Few corpora need more than four sweeps. After ``Bounds.sweeps`` of them, or if few pages
+with one page each. Few corpora need more than four sweeps. After ``SweepLimits.sweeps`` of them, or if few pages
 share a key, the driver solves these pages one after the other.
 """
 
@@ -26,7 +26,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from dedupcrawl.batch.columns import FingerprintTable, fingerprint_schema, to_text
-from dedupcrawl.batch.solver import NONE, Crowding, solve
+from dedupcrawl.batch.solver import NONE, HotBucketCounts, solve
 from dedupcrawl.batch.spark.checkpoints import CANDIDATE_SCHEMA, JUDGED_SCHEMA, VERDICT_SCHEMA, ddl, sketch_columns
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from dedupcrawl.batch.solver import Rules, Solution
-    from dedupcrawl.batch.spark.checkpoints import Checkpoints
+    from dedupcrawl.batch.solver import RowJudge, SolverResult
+    from dedupcrawl.batch.spark.checkpoints import CheckpointFolder
 
     CandidateRow = tuple[int, int, list[int] | None, Record]  # page, other, candidates, record of the other
     JudgedRow = tuple[Any, ...]  # values of JUDGED_SCHEMA
@@ -47,7 +47,7 @@ _ROWS_PER_BATCH = 5000  #: rows of a batch of verdicts
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SweepLimits:
     """When to end sweeps; in a session ``spark.dedupcrawl.sweeps`` and ``spark.dedupcrawl.tail``."""
 
     sweeps: int = 12  #: maximal number of sweeps
@@ -72,7 +72,7 @@ class SweepResult:
     """The verdicts of a corpus, and how they were found."""
 
     verdicts: DataFrame  #: ``VERDICT_SCHEMA``; pages that are not in it are kept
-    crowding: Crowding
+    crowding: HotBucketCounts
     sweeps: int = 0  #: number of sweeps
     on_driver: int = 0  #: pages that the driver solved
 
@@ -81,11 +81,11 @@ class SweepResult:
 class SweepSolver:
     """Solves one corpus."""
 
-    checkpoints: Checkpoints
+    checkpoints: CheckpointFolder
     fingerprints: DataFrame  #: of the judgeable pages (:func:`spark_fingerprint_schema`)
-    make_rules: Callable[[], Rules]  #: creates the rules, once in each task
+    make_rules: Callable[[], RowJudge]  #: creates the rules, once in each task
     prior: int = 0  #: how many pages at the front of the order are kept without being judged
-    bounds: Bounds = Bounds()
+    bounds: SweepLimits = SweepLimits()
     on_sweep: Callable[[int, int], object] = lambda *_: None  #: gets number and changed verdicts of a sweep
 
     def run(self) -> SweepResult:
@@ -172,7 +172,7 @@ def with_kept(buckets: DataFrame, dropped: DataFrame) -> DataFrame:
     return marked.select("bucket", "page", "filed", "probed", F.col("gone").isNull().alias("kept"))
 
 
-def crowding_of(buckets: DataFrame, dropped: DataFrame) -> Crowding:
+def crowding_of(buckets: DataFrame, dropped: DataFrame) -> HotBucketCounts:
     """Count the buckets with more kept pages than a page is compared with."""
     there = (F.col("filed") & F.col("kept")).cast("long")
     before = Window.partitionBy("bucket").orderBy("page").rowsBetween(Window.unboundedPreceding, -1)
@@ -186,7 +186,7 @@ def crowding_of(buckets: DataFrame, dropped: DataFrame) -> Crowding:
         F.max(F.coalesce("before", F.lit(0)) + F.col("there")).alias("fullest"),
     ).first()
     assert found is not None
-    return Crowding(found["buckets"], found["pages"], found["fullest"] or 0)
+    return HotBucketCounts(found["buckets"], found["pages"], found["fullest"] or 0)
 
 
 def _candidates_by_page(buckets: DataFrame) -> DataFrame:
@@ -247,7 +247,7 @@ class _CandidateBuilder:
 class JudgeTask:
     """Judges pages by their candidates; it is pickled to the workers."""
 
-    make_rules: Callable[[], Rules]
+    make_rules: Callable[[], RowJudge]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield ``JUDGED_SCHEMA``.
@@ -274,7 +274,7 @@ def _candidate_rows(batch: pa.RecordBatch) -> Iterator[CandidateRow]:
         yield page, other, candidates, Record(to_text(url), (), tuple(own), seen=0.0, identity=identity or b"")
 
 
-def _judge_page(rules: Rules, page: int, run: list[CandidateRow]) -> JudgedRow:
+def _judge_page(rules: RowJudge, page: int, run: list[CandidateRow]) -> JudgedRow:
     _, itself, candidates, record = run.pop()
     assert itself == page, f"page {page} does not come after its candidates"
     outcome = rules.decide(record, ((other, old) for _, other, _, old in run))
@@ -291,7 +291,7 @@ def _judged_batch(rows: list[JudgedRow]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=JUDGED_SCHEMA)
 
 
-def with_founders(checkpoints: Checkpoints, verdicts: DataFrame) -> DataFrame:
+def with_founders(checkpoints: CheckpointFolder, verdicts: DataFrame) -> DataFrame:
     """Add the ``founder`` of the cluster that each page joined; null if it joined none.
 
     That is the page it relates to, unless that page joined another itself. Each join halves the length of
@@ -316,7 +316,7 @@ def _shorten_links(links: DataFrame) -> DataFrame:
     return links.join(on, "founder").select("page", F.col("further").alias("founder"))
 
 
-def solve_on_driver(fingerprints: DataFrame, rules: Rules, prior: int) -> tuple[pa.Table, Crowding]:
+def solve_on_driver(fingerprints: DataFrame, rules: RowJudge, prior: int) -> tuple[pa.Table, HotBucketCounts]:
     """Solve pages one after the other; return ``VERDICT_SCHEMA`` of those that relate to another."""
     rows = fingerprints.selectExpr("*", "coalesce(probes, keys) as filled").drop("probes").toArrow()
     pages = rows.column("page").to_numpy().astype(np.int64)
@@ -345,7 +345,7 @@ def _to_fingerprint_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _verdict_table(solution: Solution, pages: Numbers) -> pa.Table:
+def _verdict_table(solution: SolverResult, pages: Numbers) -> pa.Table:
     rows = np.flatnonzero(solution.of != NONE)
     of = solution.of[rows]
     similarity = solution.similarity[rows]

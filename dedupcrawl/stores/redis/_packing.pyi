@@ -11,7 +11,7 @@ from dedupcrawl.stores.base import Record
 VERSION: int
 CAN_EXCHANGE: bool  # whether ``exchange`` can be called on this system
 
-class UrlPacker:
+class UrlCodec:
     def __init__(self, *, starts: tuple[bytes, ...], words: tuple[bytes, ...], characters: bytes) -> None:
         """Take the tables of ``packed_urls``. A ``ValueError`` is raised for more symbols than six bits have."""
 
@@ -21,10 +21,10 @@ class UrlPacker:
     def pack_url(self, url: str) -> bytes:
         """Return a URL as bytes, see ``packed_urls.pack_url``."""
 
-class RecordPacker:
+class RecordCodec:
     def __init__(
         self,
-        urls: UrlPacker,
+        urls: UrlCodec,
         *,
         version: int,
         key_bytes: int,

@@ -129,7 +129,7 @@ cdef const uint8_t* _read_number(const uint8_t* at, const uint8_t* end, Py_ssize
     return at + 5
 
 
-cdef class UrlPacker:
+cdef class UrlCodec:
     """Packs URLs.
 
     Args:
@@ -326,7 +326,7 @@ cdef class UrlPacker:
         return 0
 
 
-cdef class RecordPacker:
+cdef class RecordCodec:
     """Packs records.
 
     Args:
@@ -336,13 +336,13 @@ cdef class RecordPacker:
         max_skew: the units by which the times of a worker and of a server may differ.
     """
 
-    cdef UrlPacker urls
+    cdef UrlCodec urls
     cdef Py_ssize_t key_bytes, identity_bytes, max_size
     cdef int version
     cdef double second
     cdef int64_t max_skew
 
-    def __init__(self, UrlPacker urls not None, *, int version, key_bytes, identity_bytes, max_size, second, max_skew):
+    def __init__(self, UrlCodec urls not None, *, int version, key_bytes, identity_bytes, max_size, second, max_skew):
         self.urls, self.version, self.second, self.max_skew = urls, version, second, max_skew
         self.key_bytes, self.identity_bytes, self.max_size = key_bytes, identity_bytes, max_size
 

@@ -91,7 +91,7 @@ PARAMETERS: Mapping[str, tuple[Callable[[str], object], str]] = {
 
 
 @dataclass(frozen=True)
-class Address:
+class ConnectionOptions:
     """Where a server is, and how to connect to it."""
 
     shown: str  #: the URL without passwords, for messages
@@ -117,7 +117,7 @@ def is_server(url: object) -> bool:
     return isinstance(url, str) and url.partition("://")[0] in URL_SCHEMES and "://" in url
 
 
-def read_address(url: str) -> Address:
+def read_address(url: str) -> ConnectionOptions:
     """Parse the URL of a store on a server.
 
     Raises:
@@ -134,7 +134,7 @@ def read_address(url: str) -> Address:
         raise SettingError("store", shown, URL_FORMS) from None
 
 
-def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address:
+def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> ConnectionOptions:
     layout = options.pop("layout", None)
     credentials = {name[9:]: options.pop(name) for name in list(options) if name.startswith("sentinel_")}
     options = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT} | _credentials(parts) | options
@@ -142,13 +142,13 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
     if parts.scheme == "unix":
         if not parts.path.strip("/") or not SOCKET.fullmatch(parts.path):
             raise ValueError
-        return Address(shown, {"path": unquote(parts.path), **options}, layout)
+        return ConnectionOptions(shown, {"path": unquote(parts.path), **options}, layout)
     if parts.scheme.endswith("+sentinel"):
         service, _, db = parts.path.strip("/").partition("/")
         if not SERVICE.fullmatch(service):
             raise ValueError
         hosts = _hosts(parts, SENTINEL_PORT)
-        return Address(shown, _with_db(options, db), layout, tls, hosts, unquote(service), credentials)
+        return ConnectionOptions(shown, _with_db(options, db), layout, tls, hosts, unquote(service), credentials)
     is_sharded = parts.scheme.endswith("-cluster")
     if {"wait_replicas", "pages"} & options.keys() and not is_sharded:
         raise SettingError("store", shown, "wait_replicas and pages only in redis-cluster://")
@@ -160,9 +160,13 @@ def _address(parts: SplitResult, shown: str, options: dict[str, Any]) -> Address
             raise SettingError("store", shown, "no database but 0, the only one of a cluster")
         wait, pages = options.pop("wait_replicas", 0), options.pop("pages", PLANNED)
         layout = SHARDED if is_sharded else layout
-        return Address(shown, options, layout, tls, seeds=_hosts(parts, PORT), wait_replicas=wait, pages=pages)
+        return ConnectionOptions(
+            shown, options, layout, tls, seeds=_hosts(parts, PORT), wait_replicas=wait, pages=pages
+        )
     host, port = _host(parts.netloc.rpartition("@")[2], PORT)
-    return Address(shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls)
+    return ConnectionOptions(
+        shown, _with_db({"host": host, "port": port, **options}, parts.path.strip("/")), layout, tls
+    )
 
 
 def _with_db(options: dict[str, Any], path: str) -> dict[str, Any]:

@@ -20,14 +20,14 @@ from dedupcrawl.stores.records import OWNER_BYTES
 from dedupcrawl.stores.redis.connection import SERVER_ERRORS, connect, store_error
 from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds
 from dedupcrawl.stores.redis.scripts import script_of
-from dedupcrawl.stores.redis.transports import ClusterTransport, NotConnectedError, Operation, PipelinedConnection
+from dedupcrawl.stores.redis.transports import ClusterTransport, NotConnectedError, PipelinedConnection, PreparedScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from redis import RedisCluster
 
-    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.address import ConnectionOptions
     from dedupcrawl.stores.redis.namespace import OpenOptions
     from dedupcrawl.stores.redis.transports import Argument
     from dedupcrawl.stores.workers import WorkerStats
@@ -57,7 +57,9 @@ class RedisSession:
     returns the Unix time in seconds in place of the server's clock, for tests.
     """
 
-    def __init__(self, address: Address, names: KeyNames, server_clock: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self, address: ConnectionOptions, names: KeyNames, server_clock: Callable[[], float] | None = None
+    ) -> None:
         self.ended = False
         self.layout = ""
         self._shown = address.shown
@@ -67,7 +69,7 @@ class RedisSession:
         self._server_clock = server_clock
         self._process = os.getpid()
         self.token = secrets.token_bytes(OWNER_BYTES)  #: of the worker
-        self._operations: dict[tuple[str, bytes, str], Operation] = {}
+        self._operations: dict[tuple[str, bytes, str], PreparedScript] = {}
         self._loaded: set[str] = set()  # operations of call_many that the server has a script for
         try:
             self.client: Redis | RedisCluster = connect(address)
@@ -156,7 +158,7 @@ class RedisSession:
                 raise self._error(reply) from reply
         return replies
 
-    def _send(self, send: Callable[[Operation, A], T], operation: str, rest: A) -> T:
+    def _send(self, send: Callable[[PreparedScript, A], T], operation: str, rest: A) -> T:
         prepared = self._operations.get((operation, self.token, self.layout))
         try:
             return send(prepared or self._prepare(operation), rest)
@@ -165,10 +167,10 @@ class RedisSession:
         except SERVER_ERRORS as error:
             raise self._error(error) from error
 
-    def _prepare(self, name: str) -> Operation:
+    def _prepare(self, name: str) -> PreparedScript:
         """Return an operation with the arguments that all calls share, and keep it if they stay the same."""
         now = "" if self._server_clock is None else str(milliseconds(self._server_clock()))
-        operation = Operation(script_of(name), len(self._keys), (*self._keys, name, self.token, now, self.layout))
+        operation = PreparedScript(script_of(name), len(self._keys), (*self._keys, name, self.token, now, self.layout))
         if self._server_clock is None:
             self._operations[name, self.token, self.layout] = operation
         return operation
@@ -239,7 +241,7 @@ class ServerStore(Store):
 
     remote = True
 
-    def __init__(self, address: Address, namespace: str, scheme: str | None, options: OpenOptions) -> None:
+    def __init__(self, address: ConnectionOptions, namespace: str, scheme: str | None, options: OpenOptions) -> None:
         self.url = address.shown
         self.namespace = namespace
         self.secret = options.secret

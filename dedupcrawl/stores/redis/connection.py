@@ -20,7 +20,7 @@ from dedupcrawl.utils.redaction import remove_secrets
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.address import ConnectionOptions
 
 MIN_VERSION = (6, 2)  #: of Redis; every Valkey is newer
 
@@ -55,7 +55,7 @@ _MESSAGES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...]
 logger = logging.getLogger(__name__)
 
 
-def connect(address: Address) -> Redis | RedisCluster:
+def connect(address: ConnectionOptions) -> Redis | RedisCluster:
     """Return a client, and check the server behind it. Errors of redis-py are not translated."""
     client: Redis | RedisCluster = _cluster(address) if address.seeds else _client(address)
     try:
@@ -71,7 +71,7 @@ def connect(address: Address) -> Redis | RedisCluster:
     return client
 
 
-def _client(address: Address) -> Redis:
+def _client(address: ConnectionOptions) -> Redis:
     """Return a client that retries nothing by itself: only the caller knows what may be repeated."""
     options = {**address.options, "protocol": 2, "retry": Retry(NoBackoff(), 0)}
     if not address.sentinels:
@@ -92,7 +92,7 @@ def _client(address: Address) -> Redis:
     return Redis(connection_pool=pool)
 
 
-def _cluster(address: Address) -> RedisCluster:
+def _cluster(address: ConnectionOptions) -> RedisCluster:
     """Return a client that follows slots from node to node, and retries nothing else by itself.
 
     One of the seeds must answer. It names the other nodes, so that seeds may go away later.
@@ -125,7 +125,7 @@ def check_version(shown: str, about: dict[str, Any]) -> None:
         )
 
 
-def _warn_of_eviction(address: Address, about: dict[str, Any]) -> None:
+def _warn_of_eviction(address: ConnectionOptions, about: dict[str, Any]) -> None:
     policy, limit = str(about.get("maxmemory_policy", "")), int(about.get("maxmemory", 0) or 0)
     if limit and policy.startswith("allkeys"):
         logger.warning(
@@ -135,7 +135,7 @@ def _warn_of_eviction(address: Address, about: dict[str, Any]) -> None:
         )
 
 
-def list_server_namespaces(address: Address) -> list[str]:
+def list_server_namespaces(address: ConnectionOptions) -> list[str]:
     """List the namespaces of a server's database, sorted."""
     try:
         client = connect(address)

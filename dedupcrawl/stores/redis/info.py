@@ -12,10 +12,10 @@ from redis import Redis, RedisCluster
 from redis.exceptions import NoPermissionError, ResponseError
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import MAX_DAMAGED, MAX_HOTTEST, HotBucket, StoreInfo, check_unused
+from dedupcrawl.stores.base import MAX_DAMAGED, MAX_HOTTEST, HotBucketInfo, StoreInfo, check_unused
 from dedupcrawl.stores.records import OWNER_BYTES
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
-from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, WorkersInfo, WorkerStats
+from dedupcrawl.stores.workers import InvalidStatsError, MemoryInfo, WorkerRecord, WorkersInfo, WorkerStats
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from redis.client import Pipeline
     from redis.cluster import ClusterNode
 
-    from dedupcrawl.stores.redis.namespace import KeyNames, NamespaceMeta
+    from dedupcrawl.stores.redis.namespace import KeyNames, NamespaceMetadata
 
 MEMORY_SAMPLES = 200  #: entries of a hash, and small hashes, from which the memory of all is estimated
 SHOWN_AFTER_END = 3600.0  #: seconds for which an ended worker is shown; lua/workers.lua removes it then
@@ -35,7 +35,7 @@ _INTEGER = re.compile(rb"-?\d{1,15}")
 
 
 def namespace_info(
-    client: Redis | RedisCluster, call: Callable[..., Any], shown: str, names: KeyNames, meta: NamespaceMeta
+    client: Redis | RedisCluster, call: Callable[..., Any], shown: str, names: KeyNames, meta: NamespaceMetadata
 ) -> StoreInfo:
     """Count what is filed, live or not, without occupying the server for long; ``call`` calls a script."""
     meta_key, records, *_ = names.all
@@ -84,7 +84,7 @@ def _hot_buckets(client: Redis | RedisCluster, shown: str, names: KeyNames) -> d
     entries = client.hscan_iter(hot, count=1000)
     found = [(_checked_number(count, shown, hot), key) for key, count in entries]
     hottest = sorted(found, reverse=True)[:MAX_HOTTEST]
-    return {"hot": len(found), "hottest": tuple(HotBucket(key.hex(), count) for count, key in hottest)}
+    return {"hot": len(found), "hottest": tuple(HotBucketInfo(key.hex(), count) for count, key in hottest)}
 
 
 def _edge_time(call: Callable[..., Any], step: int) -> float | None:
@@ -137,7 +137,7 @@ def workers_info(client: Redis | RedisCluster, names: KeyNames, *, is_sharded: b
     return WorkersInfo(workers, _server_memory(client, names, is_sharded=is_sharded), problem)
 
 
-def _workers(client: Redis | RedisCluster, names: KeyNames, published: dict[bytes, bytes]) -> tuple[Worker, ...]:
+def _workers(client: Redis | RedisCluster, names: KeyNames, published: dict[bytes, bytes]) -> tuple[WorkerRecord, ...]:
     tokens = [token for token in published if len(token) == OWNER_BYTES]
     owners: list[Any] = client.hmget(names.key("owners"), tokens) if tokens else []
     seconds, micros = client.time()
@@ -147,13 +147,13 @@ def _workers(client: Redis | RedisCluster, names: KeyNames, published: dict[byte
     return tuple(sorted((each for each in found if _is_shown(each)), key=_sort_key))
 
 
-def _worker(token: bytes, value: bytes, owner: bytes | None, now: float) -> Worker:
+def _worker(token: bytes, value: bytes, owner: bytes | None, now: float) -> WorkerRecord:
     age = max(0.0, now - int.from_bytes(value[:TIMESTAMP_BYTES], "big") / 1000)
     try:
         stats = WorkerStats.from_json(value[TIMESTAMP_BYTES:])
     except InvalidStatsError:
         stats = None
-    return Worker(token[:OWNER_BYTES].hex(), _state(owner, now), age, stats)
+    return WorkerRecord(token[:OWNER_BYTES].hex(), _state(owner, now), age, stats)
 
 
 def _state(owner: bytes | None, now: float) -> str:
@@ -163,24 +163,24 @@ def _state(owner: bytes | None, now: float) -> str:
     return "here" if len(owner) == OWNER_VALUE_BYTES and lease_end > now else "gone"
 
 
-def _is_shown(worker: Worker) -> bool:
+def _is_shown(worker: WorkerRecord) -> bool:
     return worker.state == "here" or worker.age < SHOWN_AFTER_END or worker.stats is None
 
 
-def _sort_key(worker: Worker) -> tuple[bool, str, int, str, str]:
+def _sort_key(worker: WorkerRecord) -> tuple[bool, str, int, str, str]:
     stats = worker.stats
     if stats is None:
         return (True, "", 0, "", worker.token)
     return (False, stats.host, stats.process, stats.spider, worker.token)
 
 
-def _all_memory(abouts: Sequence[Mapping[str, Any]]) -> ServerMemory:
+def _all_memory(abouts: Sequence[Mapping[str, Any]]) -> MemoryInfo:
     """Return the memory of several servers together, and their limit, if each has one."""
     limits = [int(about["maxmemory"]) for about in abouts]
-    return ServerMemory(sum(int(about["used_memory"]) for about in abouts), sum(limits) if all(limits) else 0)
+    return MemoryInfo(sum(int(about["used_memory"]) for about in abouts), sum(limits) if all(limits) else 0)
 
 
-def _server_memory(client: Redis | RedisCluster, names: KeyNames, *, is_sharded: bool) -> ServerMemory | None:
+def _server_memory(client: Redis | RedisCluster, names: KeyNames, *, is_sharded: bool) -> MemoryInfo | None:
     try:
         if isinstance(client, RedisCluster) and is_sharded:
             return _all_memory([*client.info("memory", target_nodes=RedisCluster.PRIMARIES).values()])
@@ -192,7 +192,7 @@ def _server_memory(client: Redis | RedisCluster, names: KeyNames, *, is_sharded:
     except ResponseError:
         return None
     used, limit = about.get("used_memory"), about.get("maxmemory")
-    return ServerMemory(used, limit) if isinstance(used, int) and isinstance(limit, int) else None
+    return MemoryInfo(used, limit) if isinstance(used, int) and isinstance(limit, int) else None
 
 
 def owners_here(client: Redis | RedisCluster, names: KeyNames) -> int:

@@ -73,7 +73,7 @@ def namespace_of(key: bytes) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceMeta:
+class NamespaceMetadata:
     """The metadata of a namespace."""
 
     mark: bytes  #: format, layout and a random part: a namespace that was created anew has another mark
@@ -92,7 +92,7 @@ def open_namespace(
     scheme: str | None,
     layout: str | None,
     secret: SecretSeed | None = None,
-) -> NamespaceMeta:
+) -> NamespaceMetadata:
     """Check configuration and layout of a namespace, or create the namespace.
 
     ``call`` calls a script. ``scheme`` is our configuration in JSON; None accepts any, and requires that the
@@ -134,7 +134,7 @@ def _last_id(stored: bytes | None) -> int:
     return int(stored) if stored.isdigit() and len(stored) <= len(str(MAX_ID)) else MAX_ID
 
 
-def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) -> NamespaceMeta:
+def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) -> NamespaceMetadata:
     parts = (mark or b"").decode("ascii", "replace").split(" ")
     if len(parts) == 3 and parts[0] != (known := format_of(parts[1])) and parts[0].isdigit():
         raise StoreError(
@@ -149,7 +149,7 @@ def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) 
     layout = "" if len(parts) != 3 else SHARDED if shelves > 1 else parts[1]
     if layout not in {*LAYOUTS, SHARDED} or not is_object:
         raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
-    return NamespaceMeta(mark or b"", layout, (scheme or b"").decode(), shelves=shelves)
+    return NamespaceMetadata(mark or b"", layout, (scheme or b"").decode(), shelves=shelves)
 
 
 def format_of(layout: str) -> str:

@@ -43,7 +43,7 @@ _SEEN_RANGE = 1 << 24
 _TEXT = ("utf-8", "surrogatepass")
 _IDENTITY, _CLUSTER, _SKETCHES = 16, 8, 7  # bits of the head
 _MANY = 255  # larger numbers take more bytes
-record_packer = packing and packing.RecordPacker(
+record_packer = packing and packing.RecordCodec(
     url_packer,
     version=VERSION,
     key_bytes=KEY_BYTES,

@@ -42,7 +42,7 @@ _TEXT = ("utf-8", "surrogatepass")
 
 _VERSION = 2  #: of the extension, ``VERSION`` in ``_packing.pyx``
 packing, _why_not = load_extension("dedupcrawl.stores.redis._packing", _VERSION)
-url_packer = packing and packing.UrlPacker(starts=_STARTS, words=_WORDS, characters=_CHARACTERS)
+url_packer = packing and packing.UrlCodec(starts=_STARTS, words=_WORDS, characters=_CHARACTERS)
 
 
 def description() -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.base import Candidate, OnDamage, Record, StoreInfo
-    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.address import ConnectionOptions
     from dedupcrawl.stores.redis.client import NamespaceLostError
     from dedupcrawl.stores.redis.namespace import OpenOptions
     from dedupcrawl.stores.redis.transports import Argument
@@ -47,7 +47,7 @@ class RedisStore(ServerStore):
         options: lease, time to live, secret seed and clocks.
     """
 
-    def __init__(self, address: Address, namespace: str, scheme: str | None, options: OpenOptions) -> None:
+    def __init__(self, address: ConnectionOptions, namespace: str, scheme: str | None, options: OpenOptions) -> None:
         super().__init__(address, namespace, scheme, options)
         self._layout = address.layout
         self._is_entered = False

@@ -69,7 +69,7 @@ class NotConnectedError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Operation:
+class PreparedScript:
     """A script with the arguments that are the same in all its calls."""
 
     script: Script
@@ -77,7 +77,7 @@ class Operation:
     common: tuple[Argument, ...]
 
     @cached_property
-    def function_head(self) -> Head:
+    def function_head(self) -> CallHeader:
         """The beginning of a call of its function.
 
         It names the first key only: a function derives the others, which takes a server less time than to read them. No
@@ -86,18 +86,18 @@ class Operation:
         return _head("FCALL", self.script.function, 1, self.common[0], *self.common[self.count :])
 
     @cached_property
-    def script_head(self) -> Head:
+    def script_head(self) -> CallHeader:
         """The beginning of a call of its script."""
         return _head("EVALSHA", self.script.digest, self.count, *self.common)
 
     @property
-    def text_head(self) -> Head:
+    def text_head(self) -> CallHeader:
         """The beginning of a call of its script for a server that may not know it."""
         return _head("EVAL", self.script.text, self.count, *self.common)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Head:
+class CallHeader:
     """The beginning of a call."""
 
     count: int  #: of its parts
@@ -108,8 +108,8 @@ class Head:
         return pack_request(self.count + len(rest), self.packed, rest)
 
 
-def _head(*parts: Argument) -> Head:
-    return Head(len(parts), pack_command(parts))
+def _head(*parts: Argument) -> CallHeader:
+    return CallHeader(len(parts), pack_command(parts))
 
 
 class ClusterTransport:
@@ -122,7 +122,7 @@ class ClusterTransport:
     def __init__(self, client: RedisCluster) -> None:
         self._client = client
 
-    def call(self, operation: Operation, rest: Sequence[Argument]) -> Any:
+    def call(self, operation: PreparedScript, rest: Sequence[Argument]) -> Any:
         """Call a script."""
         parts = cast("tuple[str, ...]", (*operation.common, *rest))
         try:
@@ -130,7 +130,7 @@ class ClusterTransport:
         except NoScriptError:
             return self._client.eval(operation.script.text, operation.count, *parts)
 
-    def call_many(self, operation: Operation, rests: Sequence[Sequence[Argument]]) -> list[Any]:
+    def call_many(self, operation: PreparedScript, rests: Sequence[Sequence[Argument]]) -> list[Any]:
         """Call a script that the node knows many times in one round trip; errors are returned.
 
         A node that redirects a call has not executed it. The first of such calls is sent again through
@@ -157,7 +157,7 @@ class ClusterTransport:
             replies[n] = self._call_or_error(operation, rests[n])
         return replies
 
-    def _pipeline(self, operation: Operation, rests: Sequence[Sequence[Argument]]) -> list[Any]:
+    def _pipeline(self, operation: PreparedScript, rests: Sequence[Sequence[Argument]]) -> list[Any]:
         key = _text(operation.common[0])
         node: Any = self._client.get_node_from_key(key)  # type: ignore[no-untyped-call]
         if node is None or node.redis_connection is None:
@@ -174,7 +174,7 @@ class ClusterTransport:
         with suppress(*SERVER_ERRORS):
             self._client.nodes_manager.initialize()
 
-    def _call_or_error(self, operation: Operation, rest: Sequence[Argument]) -> Any:
+    def _call_or_error(self, operation: PreparedScript, rest: Sequence[Argument]) -> Any:
         try:
             return self.call(operation, rest)
         except ResponseError as error:
@@ -208,7 +208,7 @@ class PipelinedConnection:
         self._is_direct = _can_exchange_directly(self._pool)
         self._is_limited_by_kernel = self._is_direct and keep_connections
 
-    def call(self, operation: Operation, rest: Sequence[Argument]) -> Any:
+    def call(self, operation: PreparedScript, rest: Sequence[Argument]) -> Any:
         """Call a script or its function."""
         for _ in range(2):  # the library may have to be loaded first
             if not (self._has_functions and operation.script.function):
@@ -227,7 +227,7 @@ class PipelinedConnection:
             raise reply
         return reply
 
-    def call_many(self, operation: Operation, rests: Sequence[Sequence[Argument]]) -> list[Any]:
+    def call_many(self, operation: PreparedScript, rests: Sequence[Sequence[Argument]]) -> list[Any]:
         """Call a script that the server knows many times in one round trip; errors are returned.
 
         Calls of its function that the server refused are repeated in one more round trip.
@@ -244,7 +244,7 @@ class PipelinedConnection:
                 replies[n] = reply
         return replies
 
-    def _run_many(self, head: Head, rests: Sequence[Sequence[Argument]]) -> list[Any]:
+    def _run_many(self, head: CallHeader, rests: Sequence[Sequence[Argument]]) -> list[Any]:
         return self._send(b"".join([head.request(rest) for rest in rests]), len(rests))
 
     def _is_worth_repeating(self, error: ResponseError) -> bool:

@@ -453,7 +453,7 @@ is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py
                || (kinds & MAY_BE_COUNTER && longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end));
 }
 
-/* Add the hash of a sentence or value, see ReferenceSketcher.sentences() in identity.py. */
+/* Add the hash of a sentence or value, see ReferenceSketcher.sentences() in identity_sketch.py. */
 static void
 count_hash(uint8_t *counts, uint32_t hash)
 {

@@ -1,4 +1,4 @@
-/* Identities of pages: what names.c, identity.c and packing.c share. The reference is ReferenceSketcher in identity.py,
+/* Identities of pages: what names.c, identity.c and packing.c share. The reference is ReferenceSketcher in identity_sketch.py,
  * with values.py and identity_codec.py; the constants are those there.
  */
 #ifndef DEDUPCRAWL_IDENTITY_H

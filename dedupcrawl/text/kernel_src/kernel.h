@@ -1,7 +1,7 @@
 /* The text kernel: normalisation, token hashes, shingles and sketches in C.
  *
  * The numpy code in normalize.py, shingles.py, features.py and detectors/lsh.py is the reference. Every function here
- * returns the same bits; tests/text/test_kernel.py compares both. So does identity.py for the sketches of identities. All tables and constants come from there, so that
+ * returns the same bits; tests/text/test_kernel.py compares both. So does identity_sketch.py for the sketches of identities. All tables and constants come from there, so that
  * nothing is defined twice. Products and sums of hashes wrap around at 2^64.
  */
 #ifndef DEDUPCRAWL_KERNEL_H
@@ -195,7 +195,7 @@ typedef struct {
 /* What may stand beside a word: anything, no byte of a letter or digit, no letter, no letter of ASCII. */
 typedef enum { ANYWHERE, AT_WORDS, AT_LETTERS, AT_ASCII } WordEnd;
 
-/* The sets of words, in the order of identity.py. */
+/* The sets of words, in the order of identity_sketch.py. */
 typedef enum {
     COUNTED, COUNTED_OPEN, PASSING, MONTHS, UNITS, UNITS_OPEN, CHANGED, PUBLISHED, OF_VIEW, VIEW_WORDS, POINTING,
     COUNTING, SINCE, MONTHS_BEFORE, CURRENCIES, WORD_SETS

@@ -198,7 +198,7 @@ place_names(const Tokens *found, Names *names, const uint8_t *text, Py_ssize_t s
     }
 }
 
-/* Whether the text is about the heading, or without one the title; see is_about_its_name() in identity.py. */
+/* Whether the text is about the heading, or without one the title; see is_about_its_name() in identity_sketch.py. */
 int
 is_about(const Names *names)
 {

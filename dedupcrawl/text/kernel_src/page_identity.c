@@ -1,4 +1,4 @@
-/* The sketch of a page in one call. The reference is sketch_identity() in identity.py. */
+/* The sketch of a page in one call. The reference is sketch_identity() in identity_sketch.py. */
 #include "identity.h"
 
 enum { LINE = 0, PART = 1 }; /* separators of text, see values.py */
@@ -146,7 +146,7 @@ copy_body(const PageTexts *page, ReadPage *read)
     return 1;
 }
 
-/* Make the text without the lines that are the heading or the title, if there are any; see _body() in identity.py. */
+/* Make the text without the lines that are the heading or the title, if there are any; see _body() in identity_sketch.py. */
 static Outcome
 read_body(const PageTexts *page, ReadPage *read)
 {
@@ -323,7 +323,7 @@ may_have_other_digits(Span text)
                || memchr(text.bytes, 0xE0, size) != NULL);
 }
 
-/* Read the lines of the text, see _said_lines() in identity.py. NEEDS_PYTHON: some may belong to a view of the page. */
+/* Read the lines of the text, see _said_lines() in identity_sketch.py. NEEDS_PYTHON: some may belong to a view of the page. */
 static Outcome
 read_said(const IdentityObject *self, const PageTexts *page, ReadPage *read)
 {

@@ -1,4 +1,4 @@
-/* RecordMaker: a string becomes the sketches and bucket keys of a record. The reference is fingerprinting.py. */
+/* RecordBuilder: a string becomes the sketches and bucket keys of a record. The reference is fingerprinting.py. */
 #include "types.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct {
     HashScheme band_key;  /* of the bucket keys of the bands */
     int is_text_first;    /* whether the sketch of the text is the first one */
     Py_ssize_t min_chars; /* shorter texts are compared by their hash only */
-} RecordMakerObject;
+} RecordBuilderObject;
 
 static int
 get_person(const Py_buffer *given, HashScheme *scheme)
@@ -46,7 +46,7 @@ maker_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                                         &band_person, &is_text_first, &min_chars)) {
         return NULL;
     }
-    RecordMakerObject *self = (RecordMakerObject *)type->tp_alloc(type, 0);
+    RecordBuilderObject *self = (RecordBuilderObject *)type->tp_alloc(type, 0);
     if (self != NULL) {
         self->normalizer = (NormalizerObject *)Py_NewRef(normalizer);
         self->sketcher = (TextSketcherObject *)Py_NewRef(sketcher);
@@ -73,7 +73,7 @@ maker_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-DEFINE_DEALLOC(maker_dealloc, RecordMakerObject, Py_XDECREF(self->normalizer); Py_XDECREF(self->sketcher);)
+DEFINE_DEALLOC(maker_dealloc, RecordBuilderObject, Py_XDECREF(self->normalizer); Py_XDECREF(self->sketcher);)
 
 /* What is made of a text, before it becomes Python objects. */
 typedef struct {
@@ -107,7 +107,7 @@ add_key(Made *made, const HashScheme *scheme, const uint8_t *key, Py_ssize_t siz
 }
 
 static void
-add_text_key(const RecordMakerObject *self, Made *made)
+add_text_key(const RecordBuilderObject *self, Made *made)
 {
     if (self->text_key.size && made->has_hash) {
         add_key(made, &self->text_key, made->hash, self->text.size);
@@ -115,7 +115,7 @@ add_text_key(const RecordMakerObject *self, Made *made)
 }
 
 static void
-add_keys(const RecordMakerObject *self, Made *made)
+add_keys(const RecordBuilderObject *self, Made *made)
 {
     uint64_t bands[MAX_SLOTS];
     const SketchScheme *scheme = &self->sketcher->scheme;
@@ -138,7 +138,7 @@ add_keys(const RecordMakerObject *self, Made *made)
 }
 
 static PyObject *
-keys_as_tuple(const RecordMakerObject *self, const Made *made)
+keys_as_tuple(const RecordBuilderObject *self, const Made *made)
 {
     PyObject *result = PyTuple_New(made->key_count);
     for (Py_ssize_t i = 0; result != NULL && i < made->key_count; i++) {
@@ -154,7 +154,7 @@ keys_as_tuple(const RecordMakerObject *self, const Made *made)
 
 /* Return (text in UTF-8, whether only its hash is compared, sketches, keys). Takes over `encoded`. */
 static PyObject *
-new_record(const RecordMakerObject *self, const PackedText *text, const Made *made, PyObject *encoded, int exact_only)
+new_record(const RecordBuilderObject *self, const PackedText *text, const Made *made, PyObject *encoded, int exact_only)
 {
     PyObject *hash = PyBytes_FromStringAndSize((const char *)made->hash, self->text.size);
     PyObject *sketch = made->shingles ? sketch_as_bytes(self->sketcher->tag, text->length, made->shingles, made->slots,
@@ -177,7 +177,7 @@ new_record(const RecordMakerObject *self, const PackedText *text, const Made *ma
 
 /* Whether a text has too little to be compared by anything but its hash; -1 with an exception. */
 static int
-is_exact_only(const RecordMakerObject *self, const PackedText *text)
+is_exact_only(const RecordBuilderObject *self, const PackedText *text)
 {
     Py_ssize_t least = self->min_chars < 1 ? 1 : self->min_chars;
     if (text->length < self->min_chars || 2 * text->letters < least) {
@@ -190,7 +190,7 @@ is_exact_only(const RecordMakerObject *self, const PackedText *text)
 }
 
 static PyObject *
-make_record(const RecordMakerObject *self, const PackedText *text, int exact_only)
+make_record(const RecordBuilderObject *self, const PackedText *text, int exact_only)
 {
     Made made;
     made.shingles = made.key_count = 0;
@@ -210,7 +210,7 @@ make_record(const RecordMakerObject *self, const PackedText *text, int exact_onl
 }
 
 static PyObject *
-maker_make(RecordMakerObject *self, PyObject *const *args, Py_ssize_t count)
+maker_make(RecordBuilderObject *self, PyObject *const *args, Py_ssize_t count)
 {
     PackedText text;
     if (count != 2) {
@@ -228,7 +228,7 @@ maker_make(RecordMakerObject *self, PyObject *const *args, Py_ssize_t count)
 
 /* Whether sketches of these sizes are ones of this maker; an empty one is none. */
 static int
-are_sketches(const RecordMakerObject *self, PyObject *hash, PyObject *sketch)
+are_sketches(const RecordBuilderObject *self, PyObject *hash, PyObject *sketch)
 {
     Py_ssize_t size = PyBytes_GET_SIZE(sketch), hashed = PyBytes_GET_SIZE(hash);
     return (!hashed || hashed == self->text.size)
@@ -238,7 +238,7 @@ are_sketches(const RecordMakerObject *self, PyObject *hash, PyObject *sketch)
 }
 
 static PyObject *
-maker_keys(RecordMakerObject *self, PyObject *const *args, Py_ssize_t count)
+maker_keys(RecordBuilderObject *self, PyObject *const *args, Py_ssize_t count)
 {
     if (count != 2 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])) {
         PyErr_SetString(PyExc_TypeError, "keys() takes the hash of a text, and a sketch");
@@ -261,5 +261,5 @@ maker_keys(RecordMakerObject *self, PyObject *const *args, Py_ssize_t count)
 
 DEFINE_METHODS(maker_methods, METHOD("keys", maker_keys, METH_FASTCALL), METHOD("make", maker_make, METH_FASTCALL))
 
-DEFINE_TYPE(record_maker_spec, "RecordMaker", RecordMakerObject, 0,
+DEFINE_TYPE(record_builder_spec, "RecordBuilder", RecordBuilderObject, 0,
             {Py_tp_new, maker_new}, {Py_tp_dealloc, maker_dealloc}, {Py_tp_methods, maker_methods})

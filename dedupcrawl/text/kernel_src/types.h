@@ -5,7 +5,7 @@
 #include "kernel.h"
 
 typedef struct {
-    PyTypeObject *record_maker;
+    PyTypeObject *record_builder;
     PyTypeObject *normalizer, *text, *hasher, *sketcher, *identity;
 } ModuleState;
 
@@ -41,10 +41,10 @@ typedef struct {
     Py_buffer rounds, orders, row_factors, band_offsets;
 } TextSketcherObject;
 
-extern PyType_Spec record_maker_spec, normalizer_spec, text_spec, hasher_spec, sketcher_spec, identity_spec;
+extern PyType_Spec record_builder_spec, normalizer_spec, text_spec, hasher_spec, sketcher_spec, identity_spec;
 
 /* Do something with the field of each type in a module's state; its specification is named alike. */
-#define EACH_TYPE(DO) DO(record_maker) DO(normalizer) DO(text) DO(hasher) DO(sketcher) DO(identity)
+#define EACH_TYPE(DO) DO(record_builder) DO(normalizer) DO(text) DO(hasher) DO(sketcher) DO(identity)
 
 /* Define the specification of a type, with more flags, by its slots. */
 #define DEFINE_TYPE(SPEC, NAME, OBJECT, FLAGS, ...)                                    \

@@ -39,7 +39,7 @@ _PART = re.compile(r"(?P<id>[^\[!]+)(?:\[(?P<first>\d*):(?P<last>\d*)\]|!(?P<end
 
 
 @dataclass(frozen=True, slots=True)
-class Article:
+class ArticleText:
     """A text that sites print."""
 
     id: str  #: language and name, "en/night-ferry"
@@ -58,7 +58,7 @@ class Article:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class SectionConfig:
     """A list of articles on a site."""
 
     path: str
@@ -67,7 +67,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class SiteConfig:
     """One of the five sites."""
 
     key: str
@@ -76,9 +76,9 @@ class Site:
     charset: str  #: encoding of its pages
     declared: str  #: charset in the HTML head
     header: str  #: charset in the HTTP header; "": none
-    sections: tuple[Section, ...]
+    sections: tuple[SectionConfig, ...]
 
-    def section_of(self, article: Article) -> Section:
+    def section_of(self, article: ArticleText) -> SectionConfig:
         """Return the section that lists an article."""
         wanted = article.section if article.language == self.language else article.language
         return next(section for section in self.sections if wanted in section.takes)
@@ -107,11 +107,11 @@ class PlannedPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class BundledCorpus:
     """The bundled web, before layout."""
 
-    articles: Mapping[str, Article]
-    sites: Mapping[str, Site]
+    articles: Mapping[str, ArticleText]
+    sites: Mapping[str, SiteConfig]
     pages: tuple[PlannedPage, ...]
     comments: Mapping[str, tuple[tuple[str, str], ...]] = field(repr=False)  #: language → (name, text)
 
@@ -119,14 +119,14 @@ class Content:
         """Return when a site published a page."""
         return self.articles[page.article].published + timedelta(hours=page.delay)
 
-    def home(self, article: str) -> Site:
+    def home(self, article: str) -> SiteConfig:
         """Return the site that published an article first."""
         first = next(page for page in self.pages if page.cluster == article and not page.delay)
         return self.sites[first.site]
 
 
 @cache
-def load_content() -> Content:
+def load_content() -> BundledCorpus:
     """Read the bundled web."""
     articles = (
         _article(f"{folder.name}/{file.name.removesuffix('.toml')}", _toml(file))
@@ -135,7 +135,7 @@ def load_content() -> Content:
     )
     comments = _toml(WEB / "comments.toml").items()
     lines = (WEB / "pages.jsonl").read_text("utf-8").strip().split("\n")
-    return Content(
+    return BundledCorpus(
         articles={article.id: article for article in articles},
         sites={key: _site(key, row) for key, row in _toml(WEB / "sites.toml").items()},
         pages=tuple(_page(json.loads(line)) for line in lines),
@@ -147,19 +147,19 @@ def _toml(file: Traversable) -> dict[str, Any]:
     return tomllib.loads(file.read_text("utf-8"))
 
 
-def _article(id: str, row: dict[str, Any]) -> Article:
+def _article(id: str, row: dict[str, Any]) -> ArticleText:
     paragraphs, ending = _paragraphs(row.pop("text")), _paragraphs(row.pop("ending", ""))
     keywords, language = tuple(row.pop("keywords")), id.partition("/")[0]
-    return Article(id=id, language=language, keywords=keywords, paragraphs=paragraphs, ending=ending, **row)
+    return ArticleText(id=id, language=language, keywords=keywords, paragraphs=paragraphs, ending=ending, **row)
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.strip().split("\n\n")))
 
 
-def _site(key: str, row: dict[str, Any]) -> Site:
-    sections = tuple(Section(each["path"], each["label"], tuple(each["takes"])) for each in row.pop("sections"))
-    return Site(key=key, sections=sections, **row)
+def _site(key: str, row: dict[str, Any]) -> SiteConfig:
+    sections = tuple(SectionConfig(each["path"], each["label"], tuple(each["takes"])) for each in row.pop("sections"))
+    return SiteConfig(key=key, sections=sections, **row)
 
 
 def _page(row: dict[str, Any]) -> PlannedPage:
@@ -176,7 +176,7 @@ class ArticleBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Reprint:
+class EditContext:
     """What edits need to know about a page."""
 
     language: str
@@ -189,7 +189,7 @@ class Reprint:
 Blocks = tuple[ArticleBlock, ...]
 
 
-def apply_edits(names: tuple[str, ...], blocks: Blocks, reprint: Reprint) -> Blocks:
+def apply_edits(names: tuple[str, ...], blocks: Blocks, reprint: EditContext) -> Blocks:
     """Apply the edits of the body in order; other edits (title, links) are ignored."""
     for name in names:
         edit = EDITS.get(name)
@@ -203,7 +203,7 @@ def sentences(text: str, language: str) -> list[str]:
     return [match.group().strip() for match in pattern.finditer(text)]
 
 
-def _source(blocks: Blocks, reprint: Reprint) -> Blocks:
+def _source(blocks: Blocks, reprint: EditContext) -> Blocks:
     zh = f"（据{reprint.source}消息，记者{reprint.author}）"
     en = f"By {reprint.author}, for {reprint.source}."
     return (ArticleBlock(zh if reprint.language == "zh" else en), *blocks)
@@ -213,13 +213,13 @@ def _translated(blocks: Blocks, table: dict[int, str] | dict[int, int]) -> Block
     return tuple(replace(block, text=block.text.translate(table)) for block in blocks)
 
 
-def _drop_end(blocks: Blocks, reprint: Reprint) -> Blocks:
+def _drop_end(blocks: Blocks, reprint: EditContext) -> Blocks:
     *earlier, last = blocks
     rest = _joined(sentences(last.text, reprint.language)[:-1], reprint.language)
     return (*earlier, replace(last, text=rest)) if rest else tuple(earlier)
 
 
-def _resplit(blocks: Blocks, reprint: Reprint) -> Blocks:
+def _resplit(blocks: Blocks, reprint: EditContext) -> Blocks:
     captions = [block for block in blocks if block.caption]
     bodies = [block.text for block in blocks if not block.caption]
     flow = (sentence for text in bodies for sentence in sentences(text, reprint.language))
@@ -232,7 +232,7 @@ def _joined(parts: list[str], language: str) -> str:
     return ("" if language == "zh" else " ").join(parts)
 
 
-def _typos(blocks: Blocks, reprint: Reprint) -> Blocks:
+def _typos(blocks: Blocks, reprint: EditContext) -> Blocks:
     choice = random.Random(reprint.seed)  # noqa: S311  # the same typos in every run
     text = "\n".join(block.text for block in blocks)
     mistaken = _mistake_characters if reprint.language == "zh" else _swap_letters
@@ -256,7 +256,7 @@ def _swap_letters(text: str, choice: random.Random) -> str:
     return "".join(characters)
 
 
-EDITS: Mapping[str, Callable[[Blocks, Reprint], Blocks]] = {
+EDITS: Mapping[str, Callable[[Blocks, EditContext], Blocks]] = {
     "source": _source,
     "editor": lambda blocks, _: (*blocks, ArticleBlock("（责任编辑：林朴）")),
     "caption": lambda blocks, page: (*blocks[:2], ArticleBlock(page.caption, caption=True), *blocks[2:]),
@@ -269,7 +269,7 @@ EDITS: Mapping[str, Callable[[Blocks, Reprint], Blocks]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class ArticlePage:
     """What the template of an article page shows."""
 
     title: str
@@ -289,15 +289,15 @@ class Story:
         return "\n".join(block.text for block in self.blocks)
 
 
-def write_story(content: Content, page: PlannedPage) -> Story:
+def write_story(content: BundledCorpus, page: PlannedPage) -> ArticlePage:
     """Return the story of a page: its parts, edited."""
     article = content.articles[page.article]
     home = content.home(article.id)
     seed = crc32(f"{page.site}{page.cluster}".encode())
-    reprint = Reprint(article.language, home.name, article.author, article.caption, seed)
+    reprint = EditContext(article.language, home.name, article.author, article.caption, seed)
     blocks = tuple(ArticleBlock(text) for part in page.parts for text in _paragraphs_of_part(content, part))
     section = content.sites[page.site].section_of(article)
-    return Story(
+    return ArticlePage(
         title=page.title or (article.other_title if "title" in page.edits else article.title),
         author=article.author,
         source=home.name,
@@ -311,7 +311,7 @@ def write_story(content: Content, page: PlannedPage) -> Story:
     )
 
 
-def _paragraphs_of_part(content: Content, part: str) -> tuple[str, ...]:
+def _paragraphs_of_part(content: BundledCorpus, part: str) -> tuple[str, ...]:
     match = _PART.fullmatch(part)
     if match is None:
         raise ValueError(f"{part!r} names no part of an article")

@@ -37,7 +37,7 @@ from scrapy import signals
 import dedupcrawl
 from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST, Layout, serve
+from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST, SiteLayout, serve
 from dedupcrawl.utils.formatting import similarity_text
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from dedupcrawl.decision import Verdict
-    from dedupcrawl.tools.demo.corpus import Content
+    from dedupcrawl.tools.demo.corpus import BundledCorpus
 
 INDEX = "index"
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class PageLabel:
     """The label of a page."""
 
     site: str
@@ -71,12 +71,12 @@ class Truth:
 class PageOutcome:
     """The outcome of a page in a crawl."""
 
-    truth: Truth
+    truth: PageLabel
     kept: bool
     verdict: Mapping[str, object]  #: of :meth:`dedupcrawl.Verdict.to_dict`
 
 
-class Fault(StrEnum):
+class FaultKind(StrEnum):
     """How a verdict can be wrong."""
 
     WRONGLY_DROPPED = "wrongly dropped"  #: although no earlier page of its cluster had been kept
@@ -84,7 +84,7 @@ class Fault(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DemoSummary:
+class DemoReport:
     """The figures of one crawl.
 
     The first four count pages with an article. Index pages are not counted, but a dropped one is wrongly
@@ -99,16 +99,16 @@ class DemoSummary:
     missed: int
 
 
-def all_pages(content: Content) -> dict[tuple[str, str], Truth]:
+def all_pages(content: BundledCorpus) -> dict[tuple[str, str], PageLabel]:
     """Return the label of every page of the bundled web, by site and path."""
-    truths = [Truth(page.site, page.path, page.kind, page.cluster) for page in content.pages]
+    truths = [PageLabel(page.site, page.path, page.kind, page.cluster) for page in content.pages]
     for site in content.sites.values():
-        listings = Layout(content, site, dict.fromkeys(content.sites, "")).listings()
-        truths += [Truth(site.key, page.path, INDEX, f"{site.key}{page.path}") for page in listings]
+        listings = SiteLayout(content, site, dict.fromkeys(content.sites, "")).listings()
+        truths += [PageLabel(site.key, page.path, INDEX, f"{site.key}{page.path}") for page in listings]
     return {(truth.site, truth.path): truth for truth in truths}
 
 
-def find_faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = ()) -> list[Fault | None]:
+def find_faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = ()) -> list[FaultKind | None]:
     """Return the fault of each outcome in the order of the crawl, None where the verdict is right.
 
     ``kept_before``: clusters with a page that an earlier crawl kept.
@@ -122,25 +122,25 @@ def find_faults(outcomes: Iterable[PageOutcome], kept_before: Collection[str] = 
     return found
 
 
-def _fault(outcome: PageOutcome, *, has_earlier: bool) -> Fault | None:
+def _fault(outcome: PageOutcome, *, has_earlier: bool) -> FaultKind | None:
     if outcome.truth.is_index:
-        return None if outcome.kept else Fault.WRONGLY_DROPPED
+        return None if outcome.kept else FaultKind.WRONGLY_DROPPED
     if outcome.kept == has_earlier:
-        return Fault.MISSED if outcome.kept else Fault.WRONGLY_DROPPED
+        return FaultKind.MISSED if outcome.kept else FaultKind.WRONGLY_DROPPED
     return None
 
 
-def summarize(outcomes: Sequence[PageOutcome], found: Sequence[Fault | None]) -> DemoSummary:
+def summarize(outcomes: Sequence[PageOutcome], found: Sequence[FaultKind | None]) -> DemoReport:
     """Return the figures; ``found``: the fault of each outcome."""
     articles = [outcome for outcome in outcomes if not outcome.truth.is_index]
     kept = sum(outcome.kept for outcome in articles)
-    return DemoSummary(
+    return DemoReport(
         pages=len(articles),
         distinct=len({outcome.truth.cluster for outcome in articles}),
         kept=kept,
         dropped=len(articles) - kept,
-        wrongly_dropped=found.count(Fault.WRONGLY_DROPPED),
-        missed=found.count(Fault.MISSED),
+        wrongly_dropped=found.count(FaultKind.WRONGLY_DROPPED),
+        missed=found.count(FaultKind.MISSED),
     )
 
 
@@ -152,7 +152,7 @@ _FILES = ("items.jsonl", "crawl.log", *_LAST_CRAWL)
 
 
 @dataclass(frozen=True, slots=True)
-class DemoProject:
+class DemoFolder:
     """The files of the demo below ``path``."""
 
     path: Path
@@ -191,7 +191,7 @@ class DemoProject:
                 if is_wanted(row["url"]):
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
-    def write_summary(self, summary: DemoSummary) -> None:
+    def write_summary(self, summary: DemoReport) -> None:
         """Write the figures."""
         (self.path / "summary.json").write_text(json.dumps(asdict(summary), indent=2) + "\n", "utf-8")
 
@@ -207,7 +207,7 @@ class DemoProject:
         return [json.loads(line) for line in lines]
 
 
-class Journal:
+class JournalWriter:
     """Scrapy extension that writes ``{"url", "kept", "verdict"}`` for each item to ``JOURNAL_FILE``."""
 
     def __init__(self, path: Path) -> None:
@@ -249,10 +249,10 @@ _INTERRUPT_TIMEOUT = 30  #: seconds for the crawler to finish after an interrupt
 _WIDTH = 170  #: columns of the output if there is no terminal
 _COLUMNS = ("", "page", "what it is", "relation", "of", "similarity", "detector")
 
-Pages = dict[tuple[str, str], "Truth"]
+Pages = dict[tuple[str, str], "PageLabel"]
 
 
-def run_crawl(folder: DemoProject, start: str, pages: int, console: Console, settings: Sequence[str] = ()) -> None:
+def run_crawl(folder: DemoFolder, start: str, pages: int, console: Console, settings: Sequence[str] = ()) -> None:
     """Run ``scrapy crawl site`` in a prepared folder, with a progress bar of ``pages`` pages.
 
     ``start`` is the URL of the first page; ``settings`` are Scrapy settings, each as ``NAME=VALUE``.
@@ -288,7 +288,7 @@ def _environment() -> dict[str, str]:
     return inherited | {"PYTHONPATH": path, "no_proxy": HOST, "NO_PROXY": HOST}
 
 
-def _watch(process: subprocess.Popen[bytes], folder: DemoProject, pages: int, console: Console) -> None:
+def _watch(process: subprocess.Popen[bytes], folder: DemoFolder, pages: int, console: Console) -> None:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -314,8 +314,8 @@ def print_verdicts(
     console: Console,
     folder: Path,
     sites: Mapping[str, str],
-    judged: Sequence[tuple[PageOutcome, Fault | None]],
-    summary: DemoSummary,
+    judged: Sequence[tuple[PageOutcome, FaultKind | None]],
+    summary: DemoReport,
 ) -> None:
     """Print the verdicts by cluster, then the summary.
 
@@ -338,9 +338,9 @@ def print_verdicts(
         console.print(f"To look at: {folder / REPORT}", soft_wrap=True)
 
 
-def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, Fault | None]]) -> Table:
+def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, FaultKind | None]]) -> Table:
     table = Table(*_COLUMNS, title="What was kept, what was dropped, and why", title_justify="left")
-    of_clusters: dict[str, list[tuple[PageOutcome, Fault | None]]] = {}
+    of_clusters: dict[str, list[tuple[PageOutcome, FaultKind | None]]] = {}
     for outcome, fault in judged:
         if not outcome.truth.is_index or fault:
             of_clusters.setdefault(outcome.truth.cluster, []).append((outcome, fault))
@@ -353,12 +353,12 @@ def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, Fault |
     return table
 
 
-def _row(sites: Mapping[str, str], outcome: PageOutcome, fault: Fault | None) -> tuple[str | Text, ...]:
+def _row(sites: Mapping[str, str], outcome: PageOutcome, fault: FaultKind | None) -> tuple[str | Text, ...]:
     truth, verdict = outcome.truth, outcome.verdict
-    fate = Text("kept", "green") if outcome.kept else Text("dropped", "yellow")
+    shown = Text("kept", "green") if outcome.kept else Text("dropped", "yellow")
     similarity = verdict.get("similarity")
     return (
-        Text(str(fault), "bold red") if fault else fate,
+        Text(str(fault), "bold red") if fault else shown,
         f"{truth.site}{truth.path}",
         truth.kind,
         str(verdict.get("relation") or verdict.get("reason") or "–"),
@@ -382,7 +382,7 @@ def _short_url(sites: Mapping[str, str], url: object) -> str:
 
 def run_demo(
     out: Path, *, settings: Sequence[str] = (), fresh: bool = False, first_port: int = FIRST_PORT
-) -> DemoSummary:
+) -> DemoReport:
     """Serve the bundled web, crawl it with ``scrapy crawl site``, check and print every verdict.
 
     Args:
@@ -395,7 +395,7 @@ def run_demo(
         DedupError: the folder cannot be used, or the crawl did not reach every page.
     """
     console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
-    folder, content = DemoProject(out), load_content()
+    folder, content = DemoFolder(out), load_content()
     folder.prepare(fresh=fresh)
     pages = all_pages(content)
     kept_before = _clusters(pages, folder.kept_urls())
@@ -426,14 +426,14 @@ def _path(url: str) -> str:
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
-def _truth(url: str, sites: Mapping[str, str], pages: Pages) -> Truth:
+def _truth(url: str, sites: Mapping[str, str], pages: Pages) -> PageLabel:
     try:
         return pages[sites[urlsplit(url).netloc], _path(url)]
     except KeyError:
         raise DedupError(f"the crawl left the bundled web: {url} is not one of its pages") from None
 
 
-def _outcomes(folder: DemoProject, sites: Mapping[str, str], pages: Pages) -> list[PageOutcome]:
+def _outcomes(folder: DemoFolder, sites: Mapping[str, str], pages: Pages) -> list[PageOutcome]:
     rows = folder.journal()
     outcomes = [PageOutcome(_truth(row["url"], sites, pages), row["kept"], row["verdict"]) for row in rows]
     missing = pages.keys() - {(outcome.truth.site, outcome.truth.path) for outcome in outcomes}

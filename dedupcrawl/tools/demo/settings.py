@@ -11,6 +11,6 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 8
 
 DEDUP_REPORT = "report.html"
 DEDUP_RESPONSE_META = True  # the journal has the verdicts on kept pages
-EXTENSIONS = {"dedupcrawl.tools.demo.crawl.Journal": 500}
+EXTENSIONS = {"dedupcrawl.tools.demo.crawl.JournalWriter": 500}
 JOURNAL_FILE = "journal.jsonl"
 LOG_LEVEL = "INFO"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from dedupcrawl.tools.demo.corpus import Content, PlannedPage, Section, Site
+    from dedupcrawl.tools.demo.corpus import BundledCorpus, PlannedPage, SectionConfig, SiteConfig
 
 
 _RELATED = 4  #: links to related articles on a page
@@ -32,7 +32,7 @@ _LATEST = 6  #: articles of a section on the front page
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ListingEntry:
     """An entry in a list of articles."""
 
     href: str
@@ -46,11 +46,11 @@ class ListingGroup:
 
     href: str
     label: str
-    links: tuple[Link, ...]
+    links: tuple[ListingEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListingPage:
     """An index page: only links."""
 
     path: str
@@ -58,10 +58,10 @@ class Listing:
     groups: tuple[ListingGroup, ...]
 
 
-class Layout:
+class SiteLayout:
     """Renders the pages of one site; ``origins``: scheme and host of every site by its key."""
 
-    def __init__(self, content: Content, site: Site, origins: Mapping[str, str]) -> None:
+    def __init__(self, content: BundledCorpus, site: SiteConfig, origins: Mapping[str, str]) -> None:
         self.content, self.site, self._origins = content, site, origins
         self.pages = tuple(page for page in content.pages if page.site == site.key)
         self._variants = {page.view_of: page.path for page in self.pages if page.view_of}
@@ -80,29 +80,30 @@ class Layout:
             listing.path: self._render("index", page=listing, listing=listing) for listing in self.listings()
         }
 
-    def listings(self) -> tuple[Listing, ...]:
+    def listings(self) -> tuple[ListingPage, ...]:
         """Return the index pages: the front page, and one of each section."""
         groups = tuple(
             ListingGroup(section.path, section.label, self._links(self._listed(section)))
             for section in self.site.sections
         )
         front = tuple(ListingGroup(group.href, group.label, group.links[:_LATEST]) for group in groups)
-        sections = (Listing(group.href, group.label, (group,)) for group in groups)
-        return (Listing("/", self.site.name, front), *sections)
+        sections = (ListingPage(group.href, group.label, (group,)) for group in groups)
+        return (ListingPage("/", self.site.name, front), *sections)
 
-    def _listed(self, section: Section | None = None) -> list[PlannedPage]:
+    def _listed(self, section: SectionConfig | None = None) -> list[PlannedPage]:
         """Return the pages in lists, the newest first, without other views and continuations."""
         hidden = {page.continued for page in self.pages} | {page.path for page in self.pages if page.view_of}
         listed = [page for page in self.pages if page.path not in hidden]
         listed = [page for page in listed if section in (None, self._section(page))]
         return sorted(listed, key=lambda page: (self.content.published(page), page.path), reverse=True)
 
-    def _section(self, page: PlannedPage) -> Section:
+    def _section(self, page: PlannedPage) -> SectionConfig:
         return self.site.section_of(self.content.articles[page.article])
 
-    def _links(self, pages: Iterable[PlannedPage]) -> tuple[Link, ...]:
+    def _links(self, pages: Iterable[PlannedPage]) -> tuple[ListingEntry, ...]:
         return tuple(
-            Link(page.path, write_story(self.content, page).title, self.content.published(page)) for page in pages
+            ListingEntry(page.path, write_story(self.content, page).title, self.content.published(page))
+            for page in pages
         )
 
     def _article(self, page: PlannedPage) -> bytes:
@@ -119,7 +120,7 @@ class Layout:
             variant=self._variants.get(page.path, ""),
         )
 
-    def _popular(self) -> tuple[Link, ...]:
+    def _popular(self) -> tuple[ListingEntry, ...]:
         by_checksum = sorted(self._listed(), key=lambda page: crc32(page.path.encode()))
         return self._links(by_checksum[:_POPULAR])
 
@@ -210,7 +211,7 @@ class SiteServer(ThreadingHTTPServer):
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(*connection)
 
-    def publish(self, layout: Layout) -> None:
+    def publish(self, layout: SiteLayout) -> None:
         """Prepare the responses."""
         charset = layout.site.header
         content_type = f"text/html; charset={charset}" if charset else "text/html"
@@ -219,7 +220,7 @@ class SiteServer(ThreadingHTTPServer):
 
 
 @contextmanager
-def serve(content: Content, first_port: int = FIRST_PORT) -> Iterator[dict[str, str]]:
+def serve(content: BundledCorpus, first_port: int = FIRST_PORT) -> Iterator[dict[str, str]]:
     """Serve all sites within the context; yields the origin of each site by its key.
 
     The first site has ``first_port``, the others follow. A port in use, or 0, is replaced by a free one.
@@ -227,7 +228,7 @@ def serve(content: Content, first_port: int = FIRST_PORT) -> Iterator[dict[str, 
     servers = {key: _bind(first_port and first_port + i) for i, key in enumerate(content.sites)}
     origins = {key: server.origin for key, server in servers.items()}
     for key, server in servers.items():
-        server.publish(Layout(content, content.sites[key], origins))
+        server.publish(SiteLayout(content, content.sites[key], origins))
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield origins

@@ -22,7 +22,7 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.model import Page
 from dedupcrawl.tools.evaluation.metrics import Proportion, StratumCount, proportion_of
-from dedupcrawl.tools.label.labels import Answer, Label
+from dedupcrawl.tools.label.labels import AnswerKind, Label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.page.options import ReadOptions
-    from dedupcrawl.tools.label.pairs import Stratum
+    from dedupcrawl.tools.label.pairs import StratumPairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ParsedPage:
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedPages:
+class ParsedCorpus:
     """All pages of a labelled file, in its order."""
 
     pages: tuple[ParsedPage, ...]
@@ -71,14 +71,14 @@ class ParsedPageCache:
     def __init__(self, rows: Iterable[LabelledPage]) -> None:
         self._rows = tuple(rows)
         self._options: ReadOptions | None = None
-        self._parsed = ParsedPages((), 0.0)
+        self._parsed = ParsedCorpus((), 0.0)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def read(
         self, config: Config, track: Callable[[Sequence[LabelledPage]], Iterable[LabelledPage]] = lambda rows: rows
-    ) -> ParsedPages:
+    ) -> ParsedCorpus:
         """Return the pages as ``config`` reads them; ``track`` wraps the iteration, to show progress."""
         # reading does not depend on the detectors; this one loads no lexicon
         with Deduplicator(config=replace(config, detectors=(Exact.name,))) as dedup:
@@ -88,13 +88,13 @@ class ParsedPageCache:
         return self._parsed
 
 
-def _parse_pages(rows: Iterable[LabelledPage], dedup: Deduplicator) -> ParsedPages:
+def _parse_pages(rows: Iterable[LabelledPage], dedup: Deduplicator) -> ParsedCorpus:
     start = time.process_time()
     pages = []
     for row in rows:
         text = row.text if row.html is None else None
         pages.append(ParsedPage(row, dedup.read(html=row.html, text=text, url=row.url)))
-    return ParsedPages(tuple(pages), time.process_time() - start)
+    return ParsedCorpus(tuple(pages), time.process_time() - start)
 
 
 def read_labelled_pages(path: Path) -> Iterator[LabelledPage]:
@@ -148,7 +148,7 @@ class LabelledPair:
     @property
     def is_same(self) -> bool:
         """Whether the label is "same"."""
-        return self.label.answer is Answer.SAME
+        return self.label.answer is AnswerKind.SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class JudgedPair:
 
     pair: LabelledPair
     is_found: bool  #: whether the newer page is judged a duplicate of the older one
-    opinions: tuple[Opinion, ...]  #: () if one of the pages cannot be judged
+    assessments: tuple[Assessment, ...]  #: () if one of the pages cannot be judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def weighted_pairs(labels: Sequence[Label]) -> list[LabelledPair]:
     Raises:
         DedupError: there is no such pair.
     """
-    answered = [label for label in labels if label.answer is not Answer.SKIP]
+    answered = [label for label in labels if label.answer is not AnswerKind.SKIP]
     if not answered:
         raise DedupError("No pair is labelled the same or different: dedupcrawl label asks for them")
     counts = Counter(_stratum_key(label.stratum) for label in answered)
@@ -221,7 +221,7 @@ def weighted_pairs(labels: Sequence[Label]) -> list[LabelledPair]:
     return [LabelledPair(label, weight) for label, weight in zip(answered, weights, strict=True)]
 
 
-def _stratum_key(stratum: Stratum | None) -> object:
+def _stratum_key(stratum: StratumPairs | None) -> object:
     return stratum and (stratum.run, stratum.kind, stratum.zone, stratum.around)
 
 
@@ -241,14 +241,14 @@ def _judge_pair(dedup: Deduplicator, pair: LabelledPair) -> JudgedPair:
     sides = ((pair.label.pair.old, _OLD), (pair.label.pair.new, _NEW))
     old, new = (dedup.fingerprint(Page.from_text(side.text, url, side.title)) for side, url in sides)
     if isinstance(old, Verdict) or isinstance(new, Verdict):
-        return JudgedPair(pair, is_found=False, opinions=())
+        return JudgedPair(pair, is_found=False, assessments=())
     dedup.store.add(old)
     verdict = dedup.check_record(new, _NEW)
     dedup.forget(_OLD)
-    return JudgedPair(pair, verdict.is_duplicate, dedup.opinions(new, old))
+    return JudgedPair(pair, verdict.is_duplicate, dedup.assessments(new, old))
 
 
-class PairScorer:
+class PairScoresBuilder:
     """Computes scores from flags that show which of the labelled pairs are found."""
 
     def __init__(self, same: Sequence[bool], weights: Sequence[float]) -> None:
@@ -257,7 +257,7 @@ class PairScorer:
         self._weights: list[float] = distinct.tolist()
 
     @classmethod
-    def for_pairs(cls, judged: Sequence[JudgedPair]) -> PairScorer:
+    def for_pairs(cls, judged: Sequence[JudgedPair]) -> PairScoresBuilder:
         """Return a scorer with the labels and weights of these pairs."""
         return cls([each.pair.is_same for each in judged], [each.pair.weight for each in judged])
 
@@ -282,4 +282,4 @@ class PairScorer:
 def score_pairs(judged: Sequence[JudgedPair]) -> PairScores:
     """Return the scores of the configuration that judged the pairs."""
     found = np.array([each.is_found for each in judged], dtype=bool)
-    return PairScorer.for_pairs(judged).scores(found)
+    return PairScoresBuilder.for_pairs(judged).scores(found)

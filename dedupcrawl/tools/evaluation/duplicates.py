@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.decision import Verdict
     from dedupcrawl.stores.base import Offer
-    from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPages
+    from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedCorpus
 
 #: A key is stored in its record, and in the index with the id of the record.
 BYTES_PER_KEY = KEY_BYTES + KEY_BYTES + ID_BYTES
@@ -37,7 +37,7 @@ _WARM_UP_PAGES = 20  #: checked before the measurement, so that tables and dicti
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class MisjudgedPage:
     """A page that was wrongly dropped or missed."""
 
     row: LabelledPage
@@ -52,7 +52,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class CostStats:
     """Average costs of a page (``docs/evaluation.md`` explains what is counted)."""
 
     reading_us_per_page: float  #: microseconds of processor time from HTML to page
@@ -66,7 +66,7 @@ class Costs:
         return {name: round(value, 1 if value >= 10 else 3) for name, value in asdict(self).items()}
 
 
-NO_COSTS = Costs(0.0, 0.0, 0.0, 0.0, 0.0)
+NO_COSTS = CostStats(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -78,10 +78,10 @@ class DuplicatesReport:
     unchecked: int = 0  #: pages that no detector could judge
     dropped: int = 0
     rightly_dropped: int = 0
-    mistakes: list[Mistake] = field(default_factory=list)
+    mistakes: list[MisjudgedPage] = field(default_factory=list)
     pairs: Scores = field(default_factory=lambda: Scores(0, 0, 0))
     by_edit: dict[str, Counter[str]] = field(default_factory=dict)
-    costs: Costs = NO_COSTS
+    costs: CostStats = NO_COSTS
 
     @property
     def wrongly_dropped(self) -> int:
@@ -113,7 +113,7 @@ class DuplicatesReport:
         }
 
 
-def judge_pages(parsed: ParsedPages, config: Config, advance: Callable[[], object] = lambda: None) -> DuplicatesReport:
+def judge_pages(parsed: ParsedCorpus, config: Config, advance: Callable[[], object] = lambda: None) -> DuplicatesReport:
     """Judge the stream of pages with a store in memory, and compare all pairs.
 
     ``parsed`` are the pages as ``config`` reads them; ``advance`` is called after each page.
@@ -134,7 +134,7 @@ def judge_pages(parsed: ParsedPages, config: Config, advance: Callable[[], objec
             pairs.add(each.row.cluster, store.pop_record())
             advance()
     report.pairs = pairs.scores
-    report.costs = Costs(
+    report.costs = CostStats(
         reading_us_per_page=parsed.seconds / count * 1e6,
         us_per_page=seconds / count * 1e6,
         keys_per_page=pairs.keys / max(pairs.stored, 1),
@@ -160,7 +160,7 @@ def _record_verdict(report: DuplicatesReport, row: LabelledPage, verdict: Verdic
         report.rightly_dropped += has_earlier
         return
     kind = "missed" if verdict.keep else "wrongly dropped"
-    report.mistakes.append(Mistake(row, verdict, kind))
+    report.mistakes.append(MisjudgedPage(row, verdict, kind))
     counter[kind.replace(" ", "_")] += 1
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dedupcrawl.tools.evaluation.runs import SweepCurve, SweepPoint
+    from dedupcrawl.tools.evaluation.runs import SweepReport, SweepRow
 
 
 FORMATS = (".svg", ".png")
@@ -47,7 +47,7 @@ def check_plot(path: Path) -> None:
         raise DedupError(f"--plot: there is no folder {path.absolute().parent}")
 
 
-def draw_curve(path: Path, curve: SweepCurve) -> None:
+def draw_curve(path: Path, curve: SweepReport) -> None:
     """Draw recall and precision of every value, with the best value marked.
 
     Lines of equal F1 and the wanted precision are drawn underneath.
@@ -82,7 +82,7 @@ def _save(figure: Figure, path: Path) -> None:
         raise DedupError(f"{path}: cannot be written: {error}") from error
 
 
-def _set_up(axes: Axes, curve: SweepCurve) -> None:
+def _set_up(axes: Axes, curve: SweepReport) -> None:
     detectors = " + ".join(curve.points[0].report.detectors)
     axes.set_title(f"{detectors}: {curve.measure} by {curve.name}", loc="left", fontweight="bold", pad=20)
     axes.set_xlabel("recall: share of the copies that are found")
@@ -129,7 +129,7 @@ def _is_visible(line: Sequence[tuple[float, float]], width: float, height: float
     return abs(to_x - from_x) > 0.1 * width or abs(to_y - from_y) > 0.1 * height
 
 
-def _draw_wanted_precision(axes: Axes, curve: SweepCurve) -> None:
+def _draw_wanted_precision(axes: Axes, curve: SweepReport) -> None:
     bottom, top = axes.get_ylim()
     if bottom < curve.precision < top:
         axes.axhline(curve.precision, color=_BEST_COLOR, linewidth=0.9, linestyle=":", zorder=1)
@@ -140,7 +140,7 @@ def _annotate(axes: Axes, text: str, where: tuple[float, float], offset: tuple[f
     axes.annotate(text, where, offset, textcoords="offset points", color=_FAINT_COLOR, fontsize=8, ha=side)
 
 
-def _draw_points(axes: Axes, curve: SweepCurve) -> None:
+def _draw_points(axes: Axes, curve: SweepReport) -> None:
     recalls = [point.scores.recall for point in curve.points]
     precisions = [point.scores.precision for point in curve.points]
     axes.plot(recalls, precisions, color=_CURVE_COLOR, linewidth=1.2, alpha=0.6, zorder=2, clip_on=False)
@@ -152,14 +152,14 @@ def _draw_points(axes: Axes, curve: SweepCurve) -> None:
         mark[0].set(markerfacecolor=_BEST_COLOR, markeredgecolor="white", markeredgewidth=1)
 
 
-def _draw_labels(axes: Axes, curve: SweepCurve) -> None:
+def _draw_labels(axes: Axes, curve: SweepReport) -> None:
     """Annotate the points with their values, without overlap where possible."""
     unit = axes.figure.dpi / 72
     pixels = _pixels(axes, [(point.scores.recall, point.scores.precision) for point in curve.points])
-    taken = [Box.around(x, y, 10 * unit, 10 * unit) for x, y in pixels]
-    taken += [Box.around(x, y, 4 * unit, 4 * unit) for x, y in points_between(pixels, 4 * unit)]
-    taken += [Box(*map(float, text.get_window_extent().extents)) for text in axes.texts]
-    bounds = Box(*map(float, axes.get_window_extent().extents))
+    taken = [PlotRectangle.around(x, y, 10 * unit, 10 * unit) for x, y in pixels]
+    taken += [PlotRectangle.around(x, y, 4 * unit, 4 * unit) for x, y in points_between(pixels, 4 * unit)]
+    taken += [PlotRectangle(*map(float, text.get_window_extent().extents)) for text in axes.texts]
+    bounds = PlotRectangle(*map(float, axes.get_window_extent().extents))
     for where, values in sorted(_values_by_scores(curve).items(), key=lambda each: not _is_best(curve, each[1])):
         best = curve.best if _is_best(curve, values) else None
         text = _value_range(values) if best is None else _best_label(curve, best, values)
@@ -186,7 +186,7 @@ def _pixels(axes: Axes, places: Sequence[tuple[float, float]]) -> list[tuple[flo
     return [(float(x), float(y)) for x, y in axes.transData.transform(places)]
 
 
-def _values_by_scores(curve: SweepCurve) -> dict[tuple[float, float], list[float]]:
+def _values_by_scores(curve: SweepReport) -> dict[tuple[float, float], list[float]]:
     """Return the values by their recall and precision."""
     found: dict[tuple[float, float], list[float]] = {}
     for point in curve.points:
@@ -194,11 +194,11 @@ def _values_by_scores(curve: SweepCurve) -> dict[tuple[float, float], list[float
     return found
 
 
-def _is_best(curve: SweepCurve, values: Sequence[float]) -> bool:
+def _is_best(curve: SweepReport, values: Sequence[float]) -> bool:
     return curve.best is not None and curve.best.value in values
 
 
-def _best_label(curve: SweepCurve, best: SweepPoint, values: Sequence[float]) -> str:
+def _best_label(curve: SweepReport, best: SweepRow, values: Sequence[float]) -> str:
     """Return the label of the best value, with the values of the same scores."""
     name = curve.name.rpartition(".")[2]
     return f"{name} = {best.value:g}" + (f" ({_value_range(values)} alike)" if len(values) > 1 else "")
@@ -209,7 +209,7 @@ def _value_range(values: Sequence[float]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class PlotRectangle:
     """A rectangle in pixels; y grows upwards."""
 
     left: float
@@ -218,7 +218,7 @@ class Box:
     top: float
 
     @classmethod
-    def around(cls, x: float, y: float, width: float, height: float) -> Box:
+    def around(cls, x: float, y: float, width: float, height: float) -> PlotRectangle:
         """Return the box of this size whose centre is (x, y)."""
         return cls(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
 
@@ -227,7 +227,7 @@ class Box:
         """Its area in square pixels."""
         return (self.right - self.left) * (self.top - self.bottom)
 
-    def overlap(self, other: Box) -> float:
+    def overlap(self, other: PlotRectangle) -> float:
         """Return the area that two boxes share."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.top, other.top) - max(self.bottom, other.bottom)
@@ -244,8 +244,12 @@ def points_between(points: Sequence[tuple[float, float]], step: float) -> Iterat
 
 
 def place_label(
-    point: tuple[float, float], size: tuple[float, float], taken: Sequence[Box], bounds: Box, unit: float
-) -> tuple[Box, tuple[float, float]]:
+    point: tuple[float, float],
+    size: tuple[float, float],
+    taken: Sequence[PlotRectangle],
+    bounds: PlotRectangle,
+    unit: float,
+) -> tuple[PlotRectangle, tuple[float, float]]:
     """Choose the position of a label of ``size`` pixels: the nearest that is free, else the least covered.
 
     Returns its box, and the offset of its centre from the point in units of ``unit`` pixels.
@@ -256,12 +260,14 @@ def place_label(
     return best, (x / unit, y / unit)
 
 
-def _beside(point: tuple[float, float], size: tuple[float, float], direction: tuple[float, float], far: float) -> Box:
+def _beside(
+    point: tuple[float, float], size: tuple[float, float], direction: tuple[float, float], far: float
+) -> PlotRectangle:
     """Return the box of a label; its nearest edge is ``far`` pixels away."""
     (x, y), (width, height) = point, size
     across = direction[0] * (far + width / 2) if direction[0] else 0.0
-    return Box.around(x + across, y + direction[1] * (far + height / 2), width, height)
+    return PlotRectangle.around(x + across, y + direction[1] * (far + height / 2), width, height)
 
 
-def _placement_cost(box: Box, taken: Sequence[Box], bounds: Box) -> float:
+def _placement_cost(box: PlotRectangle, taken: Sequence[PlotRectangle], bounds: PlotRectangle) -> float:
     return sum(map(box.overlap, taken)) + _OUTSIDE_COST * (box.area - box.overlap(bounds))

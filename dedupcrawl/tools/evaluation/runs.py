@@ -110,7 +110,7 @@ Measure = Literal["drops", "pairs"]
 
 
 @dataclass(frozen=True, slots=True)
-class SweepStep:
+class SweepConfig:
     """A value of the constant, and the configuration with it."""
 
     value: float
@@ -118,15 +118,15 @@ class SweepStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweepOptions:
     """The constant and its values."""
 
     name: str
-    steps: tuple[SweepStep, ...]
+    steps: tuple[SweepConfig, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class SweepPoint:
+class SweepRow:
     """The result of one value."""
 
     value: float
@@ -145,16 +145,16 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepCurve:
+class SweepReport:
     """The results of all values, in their order."""
 
     name: str
-    points: tuple[SweepPoint, ...]
+    points: tuple[SweepRow, ...]
     measure: Measure
     precision: float  #: wanted, 0…1
 
     @property
-    def best(self) -> SweepPoint | None:
+    def best(self) -> SweepRow | None:
         """The value with the highest recall at the wanted precision, or None if no value reaches it.
 
         Of equal ones the one with the fewest keys, then the first. A value that finds nothing is never best.
@@ -163,13 +163,13 @@ class SweepCurve:
         return max(fine, key=lambda point: point.rank, default=None)
 
     @property
-    def most_precise(self) -> SweepPoint:
+    def most_precise(self) -> SweepRow:
         """The value with the highest precision, among those that find anything."""
         points = self._with_finds or list(self.points)
         return max(points, key=lambda point: (point.scores.precision, point.scores.recall))
 
     @property
-    def _with_finds(self) -> list[SweepPoint]:
+    def _with_finds(self) -> list[SweepRow]:
         return [point for point in self.points if point.scores.true_positives]
 
     def to_dict(self) -> dict[str, object]:
@@ -183,7 +183,7 @@ class SweepCurve:
         }
 
 
-def parse_sweep(text: str, config: Config) -> Sweep:
+def parse_sweep(text: str, config: Config) -> SweepOptions:
     """Parse ``NAME=BEGIN:END:STEP``, both ends included.
 
     Raises:
@@ -203,7 +203,7 @@ def parse_sweep(text: str, config: Config) -> Sweep:
         raise SettingError("--sweep", text, f"a constant that is a number; {name} is {now!r}")
     whole = isinstance(now, int) and all(value == int(value) for value in values)
     numbers = [int(value) if whole else float(value) for value in values]
-    return Sweep(name, tuple(SweepStep(number, with_constant(config, name, number)) for number in numbers))
+    return SweepOptions(name, tuple(SweepConfig(number, with_constant(config, name, number)) for number in numbers))
 
 
 def _number(text: str, part: str) -> Decimal:

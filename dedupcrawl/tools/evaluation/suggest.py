@@ -5,8 +5,8 @@ suggested if the lower limit of the confidence interval of its precision reaches
 estimate does: a few labels that happen to be right prove little. On labelled pages, the measurements only
 show which values are worth a run; the drops of the stream decide.
 
-A detector finds a pair if all its bars are met. The measured value of a pair at a bar does not depend on the
-constant that sets the bar. One comparison of each pair therefore shows the result of every value of a
+A detector finds a pair if all its thresholds are met. The measured value of a pair at a threshold does not depend on the
+constant that sets the threshold. One comparison of each pair therefore shows the result of every value of a
 constant.
 """
 
@@ -28,7 +28,7 @@ from dedupcrawl.detectors.registry import SHARED
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import FILE_ANYWAY, Record
-from dedupcrawl.tools.evaluation.dataset import PairScorer, PairScores, judge_pairs, score_pairs
+from dedupcrawl.tools.evaluation.dataset import PairScores, PairScoresBuilder, judge_pairs, score_pairs
 from dedupcrawl.tools.evaluation.metrics import StratumCount, estimate, proportion_of
 from dedupcrawl.tools.evaluation.runs import with_constants
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.base import Bar, Opinion
-    from dedupcrawl.tools.evaluation.dataset import JudgedPair, ParsedPages
+    from dedupcrawl.detectors.base import Assessment, Threshold
+    from dedupcrawl.tools.evaluation.dataset import JudgedPair, ParsedCorpus
     from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport
 
     Flags = npt.NDArray[np.bool_]  # one a pair
@@ -52,17 +52,17 @@ _EPSILON = 1e-9  #: tolerance of floating point division
 
 
 @dataclass(frozen=True, slots=True)
-class BarValues:
-    """The measured values of all pairs at one bar of a detector."""
+class ThresholdValues:
+    """The measured values of all pairs at one threshold of a detector."""
 
-    constant: str  #: that sets the bar, by its name in the configuration
+    constant: str  #: that sets the threshold, by its name in the configuration
     value: float  #: of the constant in force
     at_least: bool
     is_strict: bool
-    found: npt.NDArray[np.float64]  #: for each pair; nan: the bar does not apply to it
+    found: npt.NDArray[np.float64]  #: for each pair; nan: the threshold does not apply to it
 
     def met(self, value: float) -> Flags:
-        """Return for each pair whether it meets the bar at this value of the constant."""
+        """Return for each pair whether it meets the threshold at this value of the constant."""
         missed = self.found < value if self.at_least else self.found > value
         if self.is_strict:
             missed |= self.found == value
@@ -73,14 +73,14 @@ class BarValues:
 class DetectorMeasurements:
     """The measurements of one detector on all pairs."""
 
-    applies: Flags  #: whether the detector can judge the pair, and all bars without a constant are met
-    bars: tuple[BarValues, ...]
+    applies: Flags  #: whether the detector can judge the pair, and all thresholds without a constant are met
+    thresholds: tuple[ThresholdValues, ...]
 
     def found(self, values: Values) -> Flags:
         """Return for each pair whether it is found with these values; other constants are unchanged."""
         flags = self.applies.copy()
-        for bar in self.bars:
-            flags &= bar.met(values.get(bar.constant, bar.value))
+        for threshold in self.thresholds:
+            flags &= threshold.met(values.get(threshold.constant, threshold.value))
         return flags
 
 
@@ -98,49 +98,53 @@ class PairMeasurements:
             flags |= each.found(values)
         return flags
 
-    def bars(self, constant: str) -> list[BarValues]:
-        """Return the bars that a constant sets."""
-        return [bar for each in self.detectors for bar in each.bars if bar.constant == constant]
+    def thresholds(self, constant: str) -> list[ThresholdValues]:
+        """Return the thresholds that a constant sets."""
+        return [threshold for each in self.detectors for threshold in each.thresholds if threshold.constant == constant]
 
     @property
     def constants(self) -> tuple[str, ...]:
-        """The names of the constants that set bars."""
-        return tuple(dict.fromkeys(bar.constant for each in self.detectors for bar in each.bars))
+        """The names of the constants that set thresholds."""
+        return tuple(dict.fromkeys(threshold.constant for each in self.detectors for threshold in each.thresholds))
 
 
-def measurements_of(opinions: Sequence[Sequence[Opinion]], config: Config) -> PairMeasurements:
-    """Return the measurements in the opinions on each pair, () for one that cannot be judged."""
-    by_name: dict[str, dict[int, Opinion]] = defaultdict(dict)
-    for place, of_pair in enumerate(opinions):
-        for opinion in of_pair:
-            by_name[opinion.detector][place] = opinion
-    count = len(opinions)
+def measurements_of(assessments: Sequence[Sequence[Assessment]], config: Config) -> PairMeasurements:
+    """Return the measurements in the assessments on each pair, () for one that cannot be judged."""
+    by_name: dict[str, dict[int, Assessment]] = defaultdict(dict)
+    for place, of_pair in enumerate(assessments):
+        for assessment in of_pair:
+            by_name[assessment.detector][place] = assessment
+    count = len(assessments)
     return PairMeasurements(tuple(_measurements(*each, count, config) for each in by_name.items()), count)
 
 
-def _measurements(detector: str, opinions: Mapping[int, Opinion], pairs: int, config: Config) -> DetectorMeasurements:
+def _measurements(
+    detector: str, assessments: Mapping[int, Assessment], pairs: int, config: Config
+) -> DetectorMeasurements:
     applies = np.zeros(pairs, dtype=bool)
-    bars: dict[str, dict[int, Bar]] = defaultdict(dict)
-    for place, opinion in opinions.items():
-        applies[place] = _applies(detector, opinion)
-        for bar in opinion.bars if detector != _COMBINED else ():
-            if bar.constant:
-                bars[constant_name(detector, bar.constant, config)][place] = bar
-    return DetectorMeasurements(applies, tuple(_bar_values(*each, pairs, config) for each in bars.items()))
+    thresholds: dict[str, dict[int, Threshold]] = defaultdict(dict)
+    for place, assessment in assessments.items():
+        applies[place] = _applies(detector, assessment)
+        for threshold in assessment.thresholds if detector != _COMBINED else ():
+            if threshold.constant:
+                thresholds[constant_name(detector, threshold.constant, config)][place] = threshold
+    return DetectorMeasurements(applies, tuple(_threshold_values(*each, pairs, config) for each in thresholds.items()))
 
 
-def _applies(detector: str, opinion: Opinion) -> bool:
+def _applies(detector: str, assessment: Assessment) -> bool:
     if detector == _COMBINED:
-        return opinion.match is not None and opinion.match.relation in _COPIES
-    return not opinion.silent and all(bar.is_met for bar in opinion.bars if not bar.constant)
+        return assessment.match is not None and assessment.match.relation in _COPIES
+    return not assessment.silent and all(
+        threshold.is_met for threshold in assessment.thresholds if not threshold.constant
+    )
 
 
-def _bar_values(name: str, bars: Mapping[int, Bar], pairs: int, config: Config) -> BarValues:
+def _threshold_values(name: str, thresholds: Mapping[int, Threshold], pairs: int, config: Config) -> ThresholdValues:
     found = np.full(pairs, np.nan)
-    for place, bar in bars.items():
-        found[place] = bar.found
-    one = next(iter(bars.values()))
-    return BarValues(name, float(str(value_of(config, name))), one.at_least, one.is_strict, found)
+    for place, threshold in thresholds.items():
+        found[place] = threshold.found
+    one = next(iter(thresholds.values()))
+    return ThresholdValues(name, float(str(value_of(config, name))), one.at_least, one.is_strict, found)
 
 
 def constant_name(detector: str, constant: str, config: Config) -> str:
@@ -158,8 +162,8 @@ def candidate_values(measured: PairMeasurements, constant: str, config: Config) 
     now = value_of(config, constant)
     if isinstance(now, bool) or not isinstance(now, int | float):
         return []
-    bars = measured.bars(constant)
-    found = np.concatenate([np.empty(0), *(bar.found[~np.isnan(bar.found)] for bar in bars)])
+    thresholds = measured.thresholds(constant)
+    found = np.concatenate([np.empty(0), *(threshold.found[~np.isnan(threshold.found)] for threshold in thresholds)])
     if not len(found):
         return [now]
     step = 1.0 if isinstance(now, int) else 0.01
@@ -168,7 +172,7 @@ def candidate_values(measured: PairMeasurements, constant: str, config: Config) 
     tried = {type(now)(round(place * step, 2)) for place in range(low, high + 1, stride)} | {now}
     alike: dict[bytes, list[float]] = defaultdict(list)
     for value in sorted(value for value in tried if _is_accepted(config, constant, value)):
-        alike[b"".join(bar.met(value).tobytes() for bar in bars)].append(value)
+        alike[b"".join(threshold.met(value).tobytes() for threshold in thresholds)].append(value)
     return [now if now in several else several[len(several) // 2] for several in alike.values()]
 
 
@@ -190,7 +194,7 @@ _PROMISING_SHARE = 0.9  #: share of the wanted precision that an option must hav
 
 
 @dataclass(frozen=True, slots=True)
-class PairOption:
+class PairValues:
     """Values of constants, and their scores on the labelled pairs."""
 
     values: Mapping[str, float]  #: those that differ from the values in force
@@ -208,14 +212,14 @@ class PairOption:
 
 
 @dataclass(frozen=True, slots=True)
-class PairSuggestion:
+class PairSearchResult:
     """The result of a search on labelled pairs."""
 
     wanted: float  #: precision, 0…1
     in_force: PairScores
-    best: PairOption | None  #: verified by a run; None: no option is shown to reach the wanted precision
+    best: PairValues | None  #: verified by a run; None: no option is shown to reach the wanted precision
     config: Config | None  #: that of ``best``
-    nearest: PairOption | None  #: the option that more labels may show to reach it, else the most precise
+    nearest: PairValues | None  #: the option that more labels may show to reach it, else the most precise
 
 
 def suggest_for_pairs(
@@ -223,7 +227,7 @@ def suggest_for_pairs(
     config: Config,
     wanted: float,
     run: Callable[[Config], Sequence[JudgedPair]] | None = None,
-) -> PairSuggestion:
+) -> PairSearchResult:
     """Search the constants of the detectors in use on labelled pairs.
 
     Args:
@@ -234,26 +238,26 @@ def suggest_for_pairs(
     """
     pairs = [each.pair for each in judged]
     run = run or (lambda changed: judge_pairs(pairs, changed))
-    measured = measurements_of([each.opinions for each in judged], config)
-    options = list(pair_options(measured, PairScorer.for_pairs(judged), config))
+    measured = measurements_of([each.assessments for each in judged], config)
+    options = list(pair_options(measured, PairScoresBuilder.for_pairs(judged), config))
     fine = sorted((each for each in options if _reaches(each, wanted)), key=_pair_rank)
     best, verified = next(_verified(fine[:MAX_PAIR_RUNS], config, wanted, run), (None, None))
-    return PairSuggestion(wanted, score_pairs(judged), best, verified, _nearest_option(options, wanted))
+    return PairSearchResult(wanted, score_pairs(judged), best, verified, _nearest_option(options, wanted))
 
 
 def _verified(
-    options: Iterable[PairOption], config: Config, wanted: float, run: Callable[[Config], Sequence[JudgedPair]]
-) -> Iterator[tuple[PairOption, Config]]:
+    options: Iterable[PairValues], config: Config, wanted: float, run: Callable[[Config], Sequence[JudgedPair]]
+) -> Iterator[tuple[PairValues, Config]]:
     """Yield the options that reach ``wanted`` in a run, in which pairs must also share keys."""
     for option in options:
         with suppress(SettingError):  # values may be accepted one by one, and not together
             changed = with_constants(config, option.values)
-            verified = PairOption(option.values, score_pairs(run(changed)))
+            verified = PairValues(option.values, score_pairs(run(changed)))
             if _reaches(verified, wanted):
                 yield verified, changed
 
 
-def pair_options(measured: PairMeasurements, scorer: PairScorer, config: Config) -> Iterator[PairOption]:
+def pair_options(measured: PairMeasurements, scorer: PairScoresBuilder, config: Config) -> Iterator[PairValues]:
     """Yield all values of one constant, and of two together, that find anything."""
     grids = {name: candidate_values(measured, name, config) for name in measured.constants}
     names = [name for name, values in grids.items() if values][:MAX_CHANGED]
@@ -262,15 +266,15 @@ def pair_options(measured: PairMeasurements, scorer: PairScorer, config: Config)
         found = measured.found(values)
         if found.any():
             changed = {name: value for name, value in values.items() if value != value_of(config, name)}
-            yield PairOption(changed, scorer.scores(found))
+            yield PairValues(changed, scorer.scores(found))
 
 
-def _reaches(option: PairOption, wanted: float) -> bool:
+def _reaches(option: PairValues, wanted: float) -> bool:
     is_right = option.recall > 0 and option.precision >= wanted
     return is_right and option.scores.precision.low >= wanted
 
 
-def _nearest_option(options: Sequence[PairOption], wanted: float) -> PairOption | None:
+def _nearest_option(options: Sequence[PairValues], wanted: float) -> PairValues | None:
     """Return an option that more labels may show to be precise enough, else the most certain one.
 
     An option that finds few pairs is left out: that all of them are right is chance.
@@ -281,13 +285,13 @@ def _nearest_option(options: Sequence[PairOption], wanted: float) -> PairOption 
     return max(promising or options, key=lambda option: option.scores.precision.low, default=None)
 
 
-def _pair_rank(option: PairOption) -> tuple[float, int, float]:
+def _pair_rank(option: PairValues) -> tuple[float, int, float]:
     """Sort key: highest recall first, to a hundredth; then the fewest changes; then the higher precision."""
     return -round(option.recall, 2), len(option.values), -option.scores.precision.low
 
 
 @dataclass(frozen=True, slots=True)
-class DropOption:
+class DropValues:
     """Values of constants, and the drops that they lead to."""
 
     values: Mapping[str, float]  #: those that differ from the values in force
@@ -309,18 +313,18 @@ class DropOption:
 
 
 @dataclass(frozen=True, slots=True)
-class DropSuggestion:
+class DropSearchResult:
     """The result of a search on labelled pages."""
 
     wanted: float  #: precision of the drops, 0…1
-    in_force: DropOption
-    best: DropOption | None  #: None: no option is shown to reach the wanted precision
-    nearest: DropOption  #: of all that were run, the one with the highest lower limit
+    in_force: DropValues
+    best: DropValues | None  #: None: no option is shown to reach the wanted precision
+    nearest: DropValues  #: of all that were run, the one with the highest lower limit
 
 
 def suggest_for_drops(
-    parsed: ParsedPages, config: Config, wanted: float, judge: Callable[[Config], DuplicatesReport]
-) -> DropSuggestion:
+    parsed: ParsedCorpus, config: Config, wanted: float, judge: Callable[[Config], DuplicatesReport]
+) -> DropSearchResult:
     """Search the constants of the detectors in use on labelled pages.
 
     Args:
@@ -329,34 +333,34 @@ def suggest_for_drops(
         wanted: precision of the drops, above 0 and below 1.
         judge: judges the stream by a configuration.
     """
-    in_force = DropOption({}, config, judge(config))
+    in_force = DropValues({}, config, judge(config))
     run = [in_force]
     for option in _promising(parsed, config, wanted):
         with suppress(SettingError):  # values may be accepted one by one, and not together
             changed = with_constants(config, option.values)
-            run.append(DropOption(option.values, changed, judge(changed)))
+            run.append(DropValues(option.values, changed, judge(changed)))
     fine = [each for each in run if each.report.rightly_dropped and each.scores.precision.low >= wanted]
     best = max(fine, key=_drop_rank, default=None)
-    return DropSuggestion(wanted, in_force, best, max(run, key=lambda each: each.scores.precision.low))
+    return DropSearchResult(wanted, in_force, best, max(run, key=lambda each: each.scores.precision.low))
 
 
-def _drop_rank(option: DropOption) -> tuple[float, int, float]:
+def _drop_rank(option: DropValues) -> tuple[float, int, float]:
     """Sort key: recall, to a hundredth; then few changes; then precision."""
     scores = option.scores
     return round(scores.recall.value or 0.0, 2), -len(option.values), scores.precision.low
 
 
-def _promising(parsed: ParsedPages, config: Config, wanted: float) -> list[PairOption]:
+def _promising(parsed: ParsedCorpus, config: Config, wanted: float) -> list[PairValues]:
     """Return the Pareto-optimal options on pairs (by recall and precision), the highest recall first."""
-    opinions: list[tuple[Opinion, ...]] = []
+    assessments: list[tuple[Assessment, ...]] = []
     same = []
     lax = replace(config, threshold=min(config.threshold, _LAX_THRESHOLD))
-    for is_same, of_pair in _opinions_on_pairs(parsed, lax):
+    for is_same, of_pair in _assessments_on_pairs(parsed, lax):
         same.append(is_same)
-        opinions.append(of_pair)
-    measured, scorer = measurements_of(opinions, config), PairScorer(same, [1.0] * len(same))
+        assessments.append(of_pair)
+    measured, scorer = measurements_of(assessments, config), PairScoresBuilder(same, [1.0] * len(same))
     options = [option for option in pair_options(measured, scorer, config) if option.values]
-    front: list[PairOption] = []
+    front: list[PairValues] = []
     for option in sorted(options, key=lambda each: (-each.recall, -each.precision, len(each.values))):
         if not front or option.precision > front[-1].precision:
             front.append(option)
@@ -365,8 +369,8 @@ def _promising(parsed: ParsedPages, config: Config, wanted: float) -> list[PairO
     return promising[::stride] if stride else []
 
 
-def _opinions_on_pairs(parsed: ParsedPages, config: Config) -> Iterator[tuple[bool, tuple[Opinion, ...]]]:
-    """Yield for each pair of pages with a common key whether their cluster is one, and the opinions."""
+def _assessments_on_pairs(parsed: ParsedCorpus, config: Config) -> Iterator[tuple[bool, tuple[Assessment, ...]]]:
+    """Yield for each pair of pages with a common key whether their cluster is one, and the assessments."""
     clusters: dict[int, str] = {}
     with Deduplicator(config=config) as dedup:
         for place, each in enumerate(parsed.pages):
@@ -376,7 +380,7 @@ def _opinions_on_pairs(parsed: ParsedPages, config: Config) -> Iterator[tuple[bo
             if not isinstance(record, Record):
                 continue
             for other in dedup.candidates(record):
-                yield clusters[other.id] == each.row.cluster, dedup.opinions(record, other.record)
+                yield clusters[other.id] == each.row.cluster, dedup.assessments(record, other.record)
             filed = dedup.store.add(record, FILE_ANYWAY).id
             if filed is not None:
                 clusters[filed] = each.row.cluster
@@ -408,7 +412,7 @@ def _would_show(counts: Sequence[StratumCount], more: int, wanted: float) -> boo
     return proportion_of(grown).low >= wanted
 
 
-def explain_shortfall(suggestion: PairSuggestion) -> str:
+def explain_shortfall(suggestion: PairSearchResult) -> str:
     """Return a sentence on why nothing is suggested for labelled pairs, and what would help."""
     option = suggestion.nearest
     if option is None:
@@ -418,7 +422,7 @@ def explain_shortfall(suggestion: PairSuggestion) -> str:
     return _shortfall(counted, scores.found_counts, suggestion.wanted, "labels of such pairs")
 
 
-def explain_drop_shortfall(suggestion: DropSuggestion) -> str:
+def explain_drop_shortfall(suggestion: DropSearchResult) -> str:
     """Return a sentence on why nothing is suggested for labelled pages, and what would help."""
     scores, where = suggestion.nearest.scores, _assignments(suggestion.nearest.values)
     if not scores.found:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.decision import Matcher, Policy, cluster_of, unchecked
 from dedupcrawl.detectors.base import COPIES
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable
-from dedupcrawl.identity import label_identity
-from dedupcrawl.identity_codec import Name, unpack_identity
-from dedupcrawl.siblings import is_refresh
-from dedupcrawl.sites import site_of
+from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage
+from dedupcrawl.identity.identity_codec import NameFlags, unpack_identity
+from dedupcrawl.identity.identity_sketch import label_identity
+from dedupcrawl.identity.siblings import is_refresh
+from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.decision import Finding, Verdict
-    from dedupcrawl.detectors.base import Detector, Opinion
-    from dedupcrawl.identity_codec import Identity, Sample
+    from dedupcrawl.detectors.base import Assessment, Detector
+    from dedupcrawl.identity.identity_codec import HashSample, Identity
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Record, Store
 
@@ -32,7 +32,7 @@ PROGRESS_STEP = 256  #: records between two calls of a progress callback
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JudgedPage:
     """A page and the earlier pages it is judged by."""
 
     url: str
@@ -47,12 +47,12 @@ class Case:
         """Judge the page under a configuration, as a crawl does."""
         return Policy(config.drop, config.keep).verdict(self.url, self.record, self.findings(config))
 
-    def with_earlier(self, others: Iterable[Candidate]) -> Case:
+    def with_earlier(self, others: Iterable[Candidate]) -> JudgedPage:
         """Return the case with more earlier pages."""
         earlier = {each.id: each for each in (*self.earlier, *others)}
         return replace(self, earlier=tuple(each for _, each in sorted(earlier.items())))
 
-    def in_new_store(self, config: Config) -> Case:
+    def in_new_store(self, config: Config) -> JudgedPage:
         """Return the case as in a store filled under ``config``, where other pages share a key.
 
         Pages whose sketches do not give their keys stay (see :meth:`has_unknown_keys`).
@@ -69,7 +69,7 @@ class Case:
         return [_share_key(detectors, self.record, each.record) for each in self.earlier]
 
 
-class PairReason(StrEnum):
+class PairKind(StrEnum):
     """Why a pair was selected."""
 
     ASKED = "you asked for it"
@@ -91,21 +91,21 @@ def _share_key(detectors: Iterable[Detector], new: Record, old: Record) -> bool 
     return True if True in shared else None if None in shared else False
 
 
-def build_case(page: Page, config: Config, store: Store) -> Case | Verdict:
+def build_case(page: Page, config: Config, store: Store) -> JudgedPage | Verdict:
     """Fingerprint a page and look up its candidates; a page that cannot be checked gives a verdict."""
     fingerprinter = Fingerprinter(
         build_detectors(config), config.min_chars, time.time, int(config.seed), fold_chinese=config.fold_chinese
     )
     record = fingerprinter.fingerprint(page)
-    if isinstance(record, Uncheckable):
+    if isinstance(record, UncheckedPage):
         return unchecked(page.url, record.reason)
-    return Case(page.url, record, store.find(record.lookup_keys))
+    return JudgedPage(page.url, record, store.find(record.lookup_keys))
 
 
 def judge_page(page: Page, config: Config, store: Store) -> Verdict:
     """Judge a page under a configuration by everything in the store."""
     case = build_case(page, config, store)
-    return case.verdict(config) if isinstance(case, Case) else case
+    return case.verdict(config) if isinstance(case, JudgedPage) else case
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +160,9 @@ def _by_id(found: dict[int, Candidate]) -> tuple[Candidate, ...]:
     return tuple(each for _, each in sorted(found.items()))
 
 
-def max_similarity(opinions: Iterable[Opinion]) -> float | None:
+def max_similarity(assessments: Iterable[Assessment]) -> float | None:
     """Return the highest similarity that a detector measured; None: no detector measured one."""
-    return max((each.similarity for each in opinions if each.similarity is not None), default=None)
+    return max((each.similarity for each in assessments if each.similarity is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,23 +191,23 @@ class ComparedPair:
 
     new: ComparedPage
     old: ComparedPage
-    why: PairReason
-    opinions: tuple[Opinion, ...]  #: one of each detector
+    why: PairKind
+    assessments: tuple[Assessment, ...]  #: one of each detector
     verdict: Verdict  #: on the new page
-    case: Case  #: the basis of the verdict
+    case: JudgedPage  #: the basis of the verdict
     shared: int  #: keys that the new page looks under and the old one is filed under
     met: bool  #: whether a crawl compares them
     identities: IdentityComparison | None = None  #: names and values; None: pages of two sites
 
     @property
-    def without_identities(self) -> Case:
+    def without_identities(self) -> JudgedPage:
         """The case if the names and values of all pages agreed."""
         bare = tuple(replace(each, record=replace(each.record, identity=b"")) for each in self.case.earlier)
         return replace(self.case, earlier=bare)
 
 
 @dataclass(frozen=True, slots=True)
-class PairSelector:
+class PairBuilder:
     """Selects and compares pairs of pages under one configuration."""
 
     config: Config
@@ -217,53 +217,53 @@ class PairSelector:
     def select(self, subject: ComparedPage, met: Sequence[Candidate]) -> ComparedPair | None:
         """Return the pair that explains a page best, out of the pages that share a key with it (``met``)."""
         earlier = tuple(each for each in met if each.id < subject.id)
-        findings = Case(subject.url, subject.record, earlier).findings(self.config)
+        findings = JudgedPage(subject.url, subject.record, earlier).findings(self.config)
         settled = [finding for finding in findings if finding.settled] or findings
         if settled:
             old = ComparedPage.from_candidate(settled[0].candidate)
-            return self._pair(subject, old, PairReason.DECIDES, earlier)
+            return self._pair(subject, old, PairKind.DECIDES, earlier)
         for each in met:
             later = ComparedPage.from_candidate(each)
             if each.id > subject.id and self._is_related(later, subject):
-                return self._pair(later, subject, PairReason.LATER)
+                return self._pair(later, subject, PairKind.LATER)
         near = max(met, key=lambda each: self.similarity(subject.record, each.record) or 0.0, default=None)
-        return self.in_order(subject, ComparedPage.from_candidate(near), PairReason.MET) if near else None
+        return self.in_order(subject, ComparedPage.from_candidate(near), PairKind.MET) if near else None
 
-    def in_order(self, one: ComparedPage, two: ComparedPage, why: PairReason) -> ComparedPair:
+    def in_order(self, one: ComparedPage, two: ComparedPage, why: PairKind) -> ComparedPair:
         """Compare two pages, the later one as the new one; if neither is stored, ``one`` is new."""
         new, old = (one, two) if one.id >= two.id else (two, one)
         return self._pair(new, old, why)
 
     def similarity(self, new: Record, old: Record) -> float | None:
         """Return the highest similarity that a detector measures."""
-        return max_similarity(self.matcher.opinions(new, old))
+        return max_similarity(self.matcher.assessments(new, old))
 
     def _is_related(self, new: ComparedPage, old: ComparedPage) -> bool:
-        return bool(Case(new.url, new.record, (old.as_candidate(),)).findings(self.config))
+        return bool(JudgedPage(new.url, new.record, (old.as_candidate(),)).findings(self.config))
 
     def _pair(
-        self, new: ComparedPage, old: ComparedPage, why: PairReason, earlier: tuple[Candidate, ...] = ()
+        self, new: ComparedPage, old: ComparedPage, why: PairKind, earlier: tuple[Candidate, ...] = ()
     ) -> ComparedPair:
         candidates = self.store.find(new.record.lookup_keys)
         met = any(each.id == old.id for each in candidates)
-        if not earlier and met and why is not PairReason.ASKED:
+        if not earlier and met and why is not PairKind.ASKED:
             earlier = tuple(each for each in candidates if each.id < new.id)
-        case = Case(new.url, new.record, earlier or (old.as_candidate(),))
-        opinions = self.matcher.opinions(new.record, old.record)
+        case = JudgedPage(new.url, new.record, earlier or (old.as_candidate(),))
+        assessments = self.matcher.assessments(new.record, old.record)
         shared = len({*new.record.lookup_keys} & {*old.record.keys})
         identities = compare_identities(new.record, old.record, (new.page, old.page), self.config, self.matcher)
-        return ComparedPair(new, old, why, opinions, case.verdict(self.config), case, shared, met, identities)
+        return ComparedPair(new, old, why, assessments, case.verdict(self.config), case, shared, met, identities)
 
 
 # -- names and values of two pages --------------------------------------------------------------
 
 UNKNOWN = "?"  #: in place of a name or value that is stored as a hash
 #: Where a name stands, in the order in which it is listed; of "said" and "main" only the last.
-_PLACES = ((Name.HEADING, "heading"), (Name.TITLE, "title"), (Name.MAIN, "main text"))
+_PLACES = ((NameFlags.HEADING, "heading"), (NameFlags.TITLE, "title"), (NameFlags.MAIN, "main text"))
 
 
 @dataclass(frozen=True, slots=True)
-class IdentityPart:
+class IdentityEntry:
     """A name or value of a page."""
 
     text: str  #: ``UNKNOWN`` if only its hash is stored
@@ -272,12 +272,12 @@ class IdentityPart:
 
 
 @dataclass(frozen=True, slots=True)
-class IdentitySide:
+class IdentityTable:
     """The names and values of one page."""
 
-    names: tuple[IdentityPart, ...]
-    values: tuple[IdentityPart, ...]  #: in the main text
-    beside: tuple[IdentityPart, ...]  #: values beside it
+    names: tuple[IdentityEntry, ...]
+    values: tuple[IdentityEntry, ...]  #: in the main text
+    beside: tuple[IdentityEntry, ...]  #: values beside it
     is_whole: bool  #: whether these are all names and values of the page
 
     def as_dict(self) -> dict[str, Any]:
@@ -294,8 +294,8 @@ class IdentitySide:
 class IdentityComparison:
     """The names and values of a new and an older page of one site."""
 
-    new: IdentitySide
-    old: IdentitySide
+    new: IdentityTable
+    old: IdentityTable
     siblings: str  #: why they are siblings; "" if they are not
     is_refresh: bool  #: whether names and all values of the main texts are equal
 
@@ -324,7 +324,7 @@ def compare_identities(
     mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
     if mine is None or other is None or not (new.url and old.url):
         return None
-    found = [each.match.relation for each in matcher.opinions(new, old) if each.match is not None]
+    found = [each.match.relation for each in matcher.assessments(new, old) if each.match is not None]
     are_copies = not COPIES.isdisjoint(found)
     siblings = "" if new.url == old.url else matcher.why_siblings(new, old, by_sentences=are_copies)
     if not siblings and site_of(new.url) != site_of(old.url):
@@ -340,8 +340,8 @@ def compare_identities(
     )
 
 
-def _side(own: Identity, other: Identity, names: Mapping[int, str], values: Mapping[int, str]) -> IdentitySide:
-    return IdentitySide(
+def _side(own: Identity, other: Identity, names: Mapping[int, str], values: Mapping[int, str]) -> IdentityTable:
+    return IdentityTable(
         _parts(own.names, other.names, names, with_places=True),
         _parts(own.inner, other.inner, values),
         _parts(own.outer, other.outer, values),
@@ -350,20 +350,20 @@ def _side(own: Identity, other: Identity, names: Mapping[int, str], values: Mapp
 
 
 def _parts(
-    own: Sample, other: Sample, texts: Mapping[int, str], *, with_places: bool = False
-) -> tuple[IdentityPart, ...]:
+    own: HashSample, other: HashSample, texts: Mapping[int, str], *, with_places: bool = False
+) -> tuple[IdentityEntry, ...]:
     lacking = {*own.lacking(other)[0]}
     return tuple(
-        IdentityPart(texts.get(key, UNKNOWN), key in lacking, _places(flags) if with_places else ())
+        IdentityEntry(texts.get(key, UNKNOWN), key in lacking, _places(flags) if with_places else ())
         for key, flags in own.items.items()
     )
 
 
 def _places(flags: int) -> tuple[str, ...]:
     places = [text for flag, text in _PLACES if flags & flag]
-    beside = ["beside it"] if flags & Name.SAID and not flags & Name.MAIN else []
+    beside = ["beside it"] if flags & NameFlags.SAID and not flags & NameFlags.MAIN else []
     return (*places, *beside)
 
 
-def _part(part: IdentityPart) -> dict[str, Any]:
+def _part(part: IdentityEntry) -> dict[str, Any]:
     return {"text": part.text, "own": part.is_own, "places": [*part.places]}

@@ -15,7 +15,7 @@ from dedupcrawl.detectors.registry import SHARED, build_detectors
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
 
 _CRAWL = "crawl"  #: kind of the runs whose ledger holds settings as JSON
 _GENERAL = ("min_chars", "drop", "keep")  #: constants that belong to no detector and decide every verdict
@@ -32,14 +32,14 @@ class ConstantSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunOptions:
     """Settings of a crawl."""
 
     config: Config
     namespace: str
 
 
-def settings_of_run(about: Mapping[str, Any]) -> RunSettings | None:
+def settings_of_run(about: Mapping[str, Any]) -> RunOptions | None:
     """Return the settings in the ``about`` of a run (see :meth:`~dedupcrawl.ledger.ledger.Ledger.create`).
 
     None: the run is no crawl, or this version does not accept its settings.
@@ -51,13 +51,13 @@ def settings_of_run(about: Mapping[str, Any]) -> RunSettings | None:
         fields: dict[str, Any] = {
             name: values[setting] for name in CONFIG_FIELDS if (setting := setting_name(name)) in values
         }
-        return RunSettings(Config(**fields), str(values.get("DEDUP_NAMESPACE", "")))
+        return RunOptions(Config(**fields), str(values.get("DEDUP_NAMESPACE", "")))
     except (ValueError, TypeError, AttributeError):  # a SettingError is a ValueError
         return None
 
 
 def constant_name(config: Config, detector: str, constant: str) -> str:
-    """Return the full name of the constant of a bar: "threshold", "minhash.containment".
+    """Return the full name of the constant of a threshold: "threshold", "minhash.containment".
 
     A constant shared by all detectors keeps its plain name. The constant of a member of the combined detector
     is named "combined.all_of.simhash.distance".
@@ -123,7 +123,7 @@ def _members(config: Config) -> tuple[str, dict[str, dict[str, Any]]]:
 
 
 @dataclass(frozen=True, slots=True)
-class EffectiveConstant:
+class ConstantEntry:
     """A constant in force."""
 
     name: str
@@ -146,12 +146,20 @@ class EffectiveConfig:
     recovered: bool = False  #: whether the detectors were read from the store
     notes: tuple[str, ...] = ()  #: remarks on what was read from the store
 
-    def listed(self, opinions: Iterable[Opinion]) -> tuple[EffectiveConstant, ...]:
-        """Return the constants that decide a verdict: those of the bars and the general ones."""
-        bars = ((each.detector, bar) for each in opinions for bar in (*each.bars, *each.part_bars))
-        named = (constant_name(self.config, detector, bar.constant) for detector, bar in bars if bar.constant)
+    def listed(self, assessments: Iterable[Assessment]) -> tuple[ConstantEntry, ...]:
+        """Return the constants that decide a verdict: those of the thresholds and the general ones."""
+        thresholds = (
+            (each.detector, threshold)
+            for each in assessments
+            for threshold in (*each.thresholds, *each.part_thresholds)
+        )
+        named = (
+            constant_name(self.config, detector, threshold.constant)
+            for detector, threshold in thresholds
+            if threshold.constant
+        )
         names = dict.fromkeys((*named, *_GENERAL))
-        return tuple(EffectiveConstant(name, constant_value(self.config, name), self._source(name)) for name in names)
+        return tuple(ConstantEntry(name, constant_value(self.config, name), self._source(name)) for name in names)
 
     def _source(self, name: str) -> ConstantSource:
         if name in self.given:

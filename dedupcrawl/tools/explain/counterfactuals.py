@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.decision import Verdict
-    from dedupcrawl.detectors.base import Bar, Opinion
+    from dedupcrawl.detectors.base import Assessment, Threshold
 
 
 NEW_STORE = "needs a new store or namespace: the present one was filled under the other value"
@@ -25,29 +25,29 @@ _MAX_VALUE = 1e12  #: larger values are no constants that a user would set
 _SHORT_CHARS = 300  #: texts below this length may be excluded by ``min_chars``
 
 
-def turning_value(bar: Bar) -> float | None:
-    """Return a value of the constant that turns a met bar into an unmet one, or the other way round.
+def turning_value(threshold: Threshold) -> float | None:
+    """Return a value of the constant that turns a met threshold into an unmet one, or the other way round.
 
     It has as few decimal places as possible. None: there is no such value.
     """
-    if not abs(bar.found) < _MAX_VALUE:
+    if not abs(threshold.found) < _MAX_VALUE:
         return None
-    if isinstance(bar.value, int):
-        value = _stepped(bar, 0)
+    if isinstance(threshold.value, int):
+        value = _stepped(threshold, 0)
         return None if value is None else int(value)
-    found = (_stepped(bar, digits) for digits in _DIGITS)
+    found = (_stepped(threshold, digits) for digits in _DIGITS)
     return next((value for value in found if value is not None), None)
 
 
-def _stepped(bar: Bar, digits: int) -> float | None:
-    """Return the nearest number of ``digits`` decimal places that turns the bar, a step from ``found``."""
-    wanted, unit = not bar.is_met, 10**digits
-    low = math.floor(bar.found * unit)
-    # An "at least" bar is met by constants up to the value found, an "at most" bar by constants from it on.
-    down = bar.at_least == wanted
+def _stepped(threshold: Threshold, digits: int) -> float | None:
+    """Return the nearest number of ``digits`` decimal places that turns the threshold, a step from ``found``."""
+    wanted, unit = not threshold.is_met, 10**digits
+    low = math.floor(threshold.found * unit)
+    # An "at least" threshold is met by constants up to the value found, an "at most" threshold by constants from it on.
+    down = threshold.at_least == wanted
     steps = (low + 1, low, low - 1) if down else (low, low + 1, low + 2)
     values = (round(step / unit, digits) for step in steps)
-    return next((value for value in values if replace(bar, value=value).is_met is wanted), None)
+    return next((value for value in values if replace(threshold, value=value).is_met is wanted), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SettingChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Counterfactual:
+class CounterfactualChange:
     """Changes that give a page another verdict."""
 
     changes: tuple[SettingChange, ...]
@@ -86,7 +86,7 @@ class Counterfactual:
 
 
 @dataclass(frozen=True, slots=True)
-class CounterfactualSearch:
+class CounterfactualBuilder:
     """Tries changes of a configuration on a verdict."""
 
     config: Config
@@ -94,9 +94,9 @@ class CounterfactualSearch:
     judge: Callable[[Config], Verdict]  #: under another scheme it judges as in a new store
     is_sure: Callable[[Config], bool] = lambda _: True  #: whether the candidates in a new store are known
 
-    def search(self, candidates: Iterable[tuple[SettingChange, ...]]) -> list[Counterfactual]:
+    def search(self, candidates: Iterable[tuple[SettingChange, ...]]) -> list[CounterfactualChange]:
         """Return the changes that change the verdict; of several values of one constant the nearest."""
-        found: dict[tuple[object, ...], Counterfactual] = {}
+        found: dict[tuple[object, ...], CounterfactualChange] = {}
         for changes in candidates:
             tried = self._try(changes)
             if tried is None:
@@ -106,7 +106,7 @@ class CounterfactualSearch:
                 found[effect] = tried
         return sorted(found.values(), key=lambda each: each.verdict.keep == self.verdict.keep)
 
-    def _try(self, changes: tuple[SettingChange, ...]) -> Counterfactual | None:
+    def _try(self, changes: tuple[SettingChange, ...]) -> CounterfactualChange | None:
         config = self.config
         try:
             for change in changes:
@@ -119,24 +119,24 @@ class CounterfactualSearch:
         remark = ""
         if schemes_differ(config, self.config):
             remark = NEW_STORE if self.is_sure(config) else f"{NEW_STORE}; {UNSURE}"
-        return Counterfactual(changes, verdict, remark)
+        return CounterfactualChange(changes, verdict, remark)
 
 
-def constant_changes(config: Config, opinions: Iterable[Opinion]) -> Iterator[tuple[SettingChange, ...]]:
-    """Yield for every bar the change of its constant that turns it (see :func:`turning_value`)."""
-    for opinion in opinions:
-        for bar in dict.fromkeys((*opinion.bars, *opinion.part_bars)):
-            change = _turning_change(config, opinion.detector, bar)
+def constant_changes(config: Config, assessments: Iterable[Assessment]) -> Iterator[tuple[SettingChange, ...]]:
+    """Yield for every threshold the change of its constant that turns it (see :func:`turning_value`)."""
+    for assessment in assessments:
+        for threshold in dict.fromkeys((*assessment.thresholds, *assessment.part_thresholds)):
+            change = _turning_change(config, assessment.detector, threshold)
             if change is not None:
                 yield (change,)
 
 
-def joint_constant_changes(config: Config, opinions: Iterable[Opinion]) -> Iterator[tuple[SettingChange, ...]]:
-    """Yield for every detector with several unmet bars the changes that turn all of them."""
-    for opinion in opinions:
-        for bars in (opinion.bars, opinion.part_bars):
-            unmet = [bar for bar in bars if not bar.is_met]
-            changes = [_turning_change(config, opinion.detector, bar) for bar in unmet]
+def joint_constant_changes(config: Config, assessments: Iterable[Assessment]) -> Iterator[tuple[SettingChange, ...]]:
+    """Yield for every detector with several unmet thresholds the changes that turn all of them."""
+    for assessment in assessments:
+        for thresholds in (assessment.thresholds, assessment.part_thresholds):
+            unmet = [threshold for threshold in thresholds if not threshold.is_met]
+            changes = [_turning_change(config, assessment.detector, threshold) for threshold in unmet]
             if len(unmet) > 1 and None not in changes:
                 yield tuple(change for change in changes if change is not None)
 
@@ -160,11 +160,11 @@ def length_changes(config: Config, length: int, letters: int) -> Iterator[tuple[
         yield (SettingChange("min_chars", bound, least - least % 10 + 10),)
 
 
-def _turning_change(config: Config, detector: str, bar: Bar) -> SettingChange | None:
-    value = turning_value(bar) if bar.constant else None
+def _turning_change(config: Config, detector: str, threshold: Threshold) -> SettingChange | None:
+    value = turning_value(threshold) if threshold.constant else None
     if value is None:
         return None
-    name = constant_name(config, detector, bar.constant)
+    name = constant_name(config, detector, threshold.constant)
     return SettingChange(name, constant_value(config, name), value)
 
 
@@ -173,7 +173,7 @@ def _outcome(verdict: Verdict) -> Sequence[object]:
     return verdict.status, verdict.keep, verdict.relation, verdict.reason, replaces
 
 
-def _distance(counterfactual: Counterfactual) -> float:
+def _distance(counterfactual: CounterfactualChange) -> float:
     return sum(
         abs(change.then - change.now)
         for change in counterfactual.changes

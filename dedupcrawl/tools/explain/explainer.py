@@ -17,18 +17,18 @@ from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.explain.case import (
-    Case,
     ClusterScan,
     ComparedPage,
-    PairReason,
-    PairSelector,
+    JudgedPage,
+    PairBuilder,
+    PairKind,
     build_case,
     judge_page,
     scan_keys,
     scan_store,
 )
 from dedupcrawl.tools.explain.counterfactuals import (
-    CounterfactualSearch,
+    CounterfactualBuilder,
     constant_changes,
     joint_constant_changes,
     length_changes,
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.config import Config
-    from dedupcrawl.detectors.base import Exhibit, Opinion
+    from dedupcrawl.detectors.base import Assessment, Evidence
     from dedupcrawl.stores.base import Candidate, Record, Store
     from dedupcrawl.tools.explain.case import ComparedPair
-    from dedupcrawl.tools.explain.configuration import EffectiveConfig, EffectiveConstant
-    from dedupcrawl.tools.explain.counterfactuals import Counterfactual
+    from dedupcrawl.tools.explain.configuration import ConstantEntry, EffectiveConfig
+    from dedupcrawl.tools.explain.counterfactuals import CounterfactualChange
 
 
 @dataclass(frozen=True, slots=True)
-class ListedMember:
+class ClusterPage:
     """A page of a cluster, as listed in a run."""
 
     url: str
-    fate: str
+    outcome: str
     time: float  #: Unix time
 
 
@@ -61,13 +61,13 @@ class PastVerdict:
     """The verdict of a run on the page."""
 
     verdict: Verdict
-    fate: str  #: "kept", "dropped", …
+    outcome: str  #: "kept", "dropped", …
     time: float  #: Unix time
-    cluster: tuple[ListedMember, ...] = ()  #: the pages of the cluster in the run
+    cluster: tuple[ClusterPage, ...] = ()  #: the pages of the cluster in the run
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ExplainedPage:
     """The page to explain: read just now, or a record of the store."""
 
     url: str
@@ -78,7 +78,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class ExplanationReport:
     """Why a page has its verdict."""
 
     url: str
@@ -88,9 +88,11 @@ class Explanation:
     length: int | None  #: characters of the normalised text; None: unknown
     silent: tuple[str, ...]  #: detectors that have no fingerprint of it
     pair: ComparedPair | None
-    counterfactuals: tuple[Counterfactual, ...]  #: single constants that change the verdict on the pair's new page
-    together: tuple[Counterfactual, ...]  #: several constants at once, if no single one of a detector suffices
-    constants: tuple[EffectiveConstant, ...]
+    counterfactuals: tuple[
+        CounterfactualChange, ...
+    ]  #: single constants that change the verdict on the pair's new page
+    together: tuple[CounterfactualChange, ...]  #: several constants at once, if no single one of a detector suffices
+    constants: tuple[ConstantEntry, ...]
     remarks: tuple[str, ...] = ()
     then: PastVerdict | None = None
     record: Record | None = None  #: None: it has no fingerprint
@@ -152,23 +154,25 @@ def state_name(state: ClaimState | None) -> str:
     return "" if state is None else state.name.lower()
 
 
-def opinion_as_dict(opinion: Opinion) -> dict[str, Any]:
+def assessment_as_dict(assessment: Assessment) -> dict[str, Any]:
     """Return plain JSON values."""
-    match = opinion.match
+    match = assessment.match
     return {
-        "detector": opinion.detector,
+        "detector": assessment.detector,
         "relation": None if match is None else str(match.relation),
-        "similarity": opinion.similarity,
-        "silent": opinion.silent or None,
-        "bars": [{**asdict(bar), "is_met": bar.is_met} for bar in opinion.bars],
-        "part_bars": [{**asdict(bar), "is_met": bar.is_met} for bar in opinion.part_bars],
-        "figures": dict(opinion.figures),
-        "exhibits": [_exhibit(exhibit) for exhibit in opinion.exhibits],
+        "similarity": assessment.similarity,
+        "silent": assessment.silent or None,
+        "thresholds": [{**asdict(threshold), "is_met": threshold.is_met} for threshold in assessment.thresholds],
+        "part_thresholds": [
+            {**asdict(threshold), "is_met": threshold.is_met} for threshold in assessment.part_thresholds
+        ],
+        "figures": dict(assessment.figures),
+        "evidence": [_evidence(piece) for piece in assessment.evidence],
     }
 
 
-def _exhibit(exhibit: Exhibit) -> dict[str, Any]:
-    values = asdict(exhibit)
+def _evidence(piece: Evidence) -> dict[str, Any]:
+    values = asdict(piece)
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
@@ -180,7 +184,7 @@ def _pair(pair: ComparedPair) -> dict[str, Any]:
         "shared_keys": pair.shared,
         "met": pair.met,
         "verdict": pair.verdict.to_dict(),
-        "opinions": [opinion_as_dict(opinion) for opinion in pair.opinions],
+        "assessments": [assessment_as_dict(assessment) for assessment in pair.assessments],
         "identities": None if pair.identities is None else pair.identities.as_dict(),
     }
 
@@ -192,7 +196,7 @@ def _side(side: ComparedPage) -> dict[str, Any]:
 def _then(then: PastVerdict) -> dict[str, Any]:
     return {
         "verdict": then.verdict.to_dict(),
-        "fate": then.fate,
+        "outcome": then.outcome,
         "time": iso_time(then.time),
         "cluster": [{**asdict(each), "time": iso_time(each.time)} for each in then.cluster],
     }
@@ -205,7 +209,7 @@ _PENDING = "The older page is claimed, not committed yet: a crawl waits until th
 _OTHERWISE = "The run had another verdict: since then the store, a constant, or the text of the page has changed."
 
 
-class Explainer:
+class ExplanationBuilder:
     """Explains verdicts by the records of a store.
 
     Args:
@@ -221,18 +225,18 @@ class Explainer:
         self._store = store
         self._advance = advance
         self._matcher = Matcher(build_detectors(self._config), self._config.scope)
-        self._pairs = PairSelector(self._config, store, self._matcher)
+        self._pairs = PairBuilder(self._config, store, self._matcher)
 
-    def explain(self, subject: Subject, other: ComparedPage | None = None) -> Explanation:
+    def explain(self, subject: ExplainedPage, other: ComparedPage | None = None) -> ExplanationReport:
         """Explain the verdict on a page; ``other``: compare it with this page, not with the best one."""
         side = self._side(subject)
         if isinstance(side, Verdict):
             return self._explain_unchecked(subject, side)
         met = tuple(each for each in self._store.find(side.record.lookup_keys) if each.id != side.id)
         earlier = tuple(each for each in met if each.id < side.id)
-        verdict = Case(side.url, side.record, earlier).verdict(self._config)
+        verdict = JudgedPage(side.url, side.record, earlier).verdict(self._config)
         if other:
-            pair: ComparedPair | None = self._pairs.in_order(side, other, PairReason.ASKED)
+            pair: ComparedPair | None = self._pairs.in_order(side, other, PairKind.ASKED)
         else:
             pair = self._pairs.select(side, met)
         cluster = cluster_of(subject.held.record) if subject.held else verdict.cluster or ""
@@ -240,11 +244,11 @@ class Explainer:
         scan = self._scan(cluster, start, side, nearest=pair is None)
         if pair is None and scan.nearest is not None:
             old = ComparedPage.from_candidate(scan.nearest)
-            pair = self._pairs.in_order(side, old, PairReason.NEAREST)
-        base = self._base(subject, verdict, pair, self._matcher.opinions(side.record, side.record))
+            pair = self._pairs.in_order(side, old, PairKind.NEAREST)
+        base = self._base(subject, verdict, pair, self._matcher.assessments(side.record, side.record))
         return replace(base, record=side.record, met=len(met), cluster=cluster, scan=scan)
 
-    def _side(self, subject: Subject) -> ComparedPage | Verdict:
+    def _side(self, subject: ExplainedPage) -> ComparedPage | Verdict:
         """Return the page to compare, or the verdict on a page that cannot be compared."""
         if isinstance(subject.page, Verdict):
             return subject.page
@@ -252,15 +256,15 @@ class Explainer:
             assert subject.held is not None
             return ComparedPage.from_candidate(subject.held)
         case = build_case(subject.page, self._config, self._store)
-        return ComparedPage(case.url, case.record, page=subject.page) if isinstance(case, Case) else case
+        return ComparedPage(case.url, case.record, page=subject.page) if isinstance(case, JudgedPage) else case
 
     def _base(
-        self, subject: Subject, verdict: Verdict, pair: ComparedPair | None, own: Sequence[Opinion]
-    ) -> Explanation:
-        """Explain any page; ``own`` are the opinions of the detectors on the page compared with itself."""
+        self, subject: ExplainedPage, verdict: Verdict, pair: ComparedPair | None, own: Sequence[Assessment]
+    ) -> ExplanationReport:
+        """Explain any page; ``own`` are the assessments of the detectors on the page compared with itself."""
         page = None if isinstance(subject.page, Verdict) else subject.page
         counterfactuals, together = self._counterfactuals(pair, verdict, page)
-        return Explanation(
+        return ExplanationReport(
             url=subject.url,
             origin=subject.origin,
             verdict=verdict,
@@ -275,7 +279,7 @@ class Explainer:
             then=subject.then,
         )
 
-    def _explain_unchecked(self, subject: Subject, verdict: Verdict) -> Explanation:
+    def _explain_unchecked(self, subject: ExplainedPage, verdict: Verdict) -> ExplanationReport:
         base = self._base(subject, verdict, None, ())
         length = self._features(subject.page).length if isinstance(subject.page, Page) else None
         return replace(base, length=length, silent=tuple(each.name for each in self._matcher.detectors))
@@ -291,12 +295,12 @@ class Explainer:
 
     def _counterfactuals(
         self, pair: ComparedPair | None, verdict: Verdict, page: Page | None
-    ) -> tuple[list[Counterfactual], list[Counterfactual]]:
+    ) -> tuple[list[CounterfactualChange], list[CounterfactualChange]]:
         """Return the changes of one constant, then of several, that change the verdict on the new page."""
         if pair is not None:
             verdict, page = pair.verdict, pair.new.page
-        opinions = pair.opinions if pair else ()
-        search = CounterfactualSearch(
+        assessments = pair.assessments if pair else ()
+        search = CounterfactualBuilder(
             self._config,
             verdict,
             lambda config: self._judge_again(config, pair, page),
@@ -305,11 +309,11 @@ class Explainer:
         features = self._features(page) if page else None
         of_text = length_changes(self._config, features.length, features.letters) if features else ()
         singles = search(
-            chain(constant_changes(self._config, opinions), policy_changes(self._config, verdict), of_text)
+            chain(constant_changes(self._config, assessments), policy_changes(self._config, verdict), of_text)
         )
         if any(_turns(each, verdict) and each.changes[0].name not in _POLICY for each in singles):
             return singles, []
-        several = search(joint_constant_changes(self._config, opinions))
+        several = search(joint_constant_changes(self._config, assessments))
         return singles, [each for each in several if _turns(each, verdict)]
 
     def _judge_again(self, config: Config, pair: ComparedPair | None, page: Page | None) -> Verdict:
@@ -328,21 +332,21 @@ class Explainer:
         return Features(page, self._config.fold_chinese)
 
 
-def _turns(counterfactual: Counterfactual, verdict: Verdict) -> bool:
+def _turns(counterfactual: CounterfactualChange, verdict: Verdict) -> bool:
     return counterfactual.verdict.is_duplicate != verdict.is_duplicate
 
 
-def _length(opinions: Iterable[Opinion]) -> int | None:
-    """Return the length of a text, from the opinions on the page compared with itself."""
-    for opinion in opinions:
-        lengths = opinion.figures.get("lengths")
+def _length(assessments: Iterable[Assessment]) -> int | None:
+    """Return the length of a text, from the assessments on the page compared with itself."""
+    for assessment in assessments:
+        lengths = assessment.figures.get("lengths")
         if isinstance(lengths, list):
             return int(lengths[0])
     return None
 
 
 def _remarks(
-    effective: EffectiveConfig, subject: Subject, verdict: Verdict, pair: ComparedPair | None, *, is_scanned: bool
+    effective: EffectiveConfig, subject: ExplainedPage, verdict: Verdict, pair: ComparedPair | None, *, is_scanned: bool
 ) -> tuple[str, ...]:
     found = [*effective.notes]
     if verdict.reason:
@@ -363,7 +367,7 @@ def _is_pending(pair: ComparedPair | None) -> TypeGuard[ComparedPair]:
     return pair is not None and pair.old.state not in (None, ClaimState.COMMITTED)
 
 
-def _pair_remarks(effective: EffectiveConfig, subject: Subject, pair: ComparedPair) -> Iterator[str]:
+def _pair_remarks(effective: EffectiveConfig, subject: ExplainedPage, pair: ComparedPair) -> Iterator[str]:
     if not pair.shared:
         yield (
             "They were never compared: the new page looks up no key of the older one. The following is what a crawl "
@@ -376,7 +380,7 @@ def _pair_remarks(effective: EffectiveConfig, subject: Subject, pair: ComparedPa
         )
     yield from _sibling_remarks(effective.config, pair)
     names = constants_of(effective.config)
-    if subject.held is not None and pair.why is PairReason.NEAREST and not _LOOK_FURTHER.isdisjoint(names):
+    if subject.held is not None and pair.why is PairKind.NEAREST and not _LOOK_FURTHER.isdisjoint(names):
         yield "The keys under which it looked are not stored, only those under which it was filed."
     if _is_pending(pair):
         yield _PENDING
@@ -386,9 +390,9 @@ def _sibling_remarks(config: Config, pair: ComparedPair) -> Iterator[str]:
     """Say what the verdict would be if the names and values agreed, and whether the scope hides a related page."""
     if pair.verdict.relation is Relation.SIBLING:
         other = pair.without_identities.verdict(config)
-        fate = "kept" if other.keep else "dropped"
+        outcome = "kept" if other.keep else "dropped"
         relation = other.relation or other.status
-        yield f"With equal names and values the new page would be {fate}: {relation}, of {other.of}."
+        yield f"With equal names and values the new page would be {outcome}: {relation}, of {other.of}."
     elif config.scope == OTHER_SITES and pair.identities and pair.new.url != pair.old.url:
         yield f'Both are pages of one site, which DEDUP_SCOPE = "{OTHER_SITES}" does not compare.'
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.decision import Finding
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Store
 
@@ -43,8 +43,8 @@ class ComparisonResult:
     @property
     def sentence(self) -> str:
         """The verdict in words."""
-        fate = "Kept" if self.verdict.keep or self.verdict.status is Status.UNCHECKED else "Dropped"
-        return f"{fate}: {why(self.verdict)}."
+        outcome = "Kept" if self.verdict.keep or self.verdict.status is Status.UNCHECKED else "Dropped"
+        return f"{outcome}: {why(self.verdict)}."
 
 
 def compare_with_store(
@@ -69,10 +69,10 @@ def compare_with_store(
     verdict = dedup.check_record(record, page.url)
     findings = {finding.candidate.id: finding for finding in dedup.findings(page)}
     met = dedup.candidates(record)
-    others = [(each, dedup.opinions(record, each.record)) for each in met if each.id not in findings]
+    others = [(each, dedup.assessments(record, each.record)) for each in met if each.id not in findings]
     others.sort(key=lambda one: -(_max_similarity(one[1]) or 0.0))
-    related = [(each.candidate, dedup.opinions(record, each.candidate.record)) for each in findings.values()]
-    pairs = [_pair(page, each, opinions, findings.get(each.id)) for each, opinions in [*related, *others]]
+    related = [(each.candidate, dedup.assessments(record, each.candidate.record)) for each in findings.values()]
+    pairs = [_pair(page, each, assessments, findings.get(each.id)) for each, assessments in [*related, *others]]
     remarks, shown = (*notes, *_remarks(met, len(pairs))), tuple(pairs[:MAX_PAIRS])
     return ComparisonResult("store", "Against the store", where, verdict, remarks, shown)
 
@@ -82,17 +82,17 @@ def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResu
     with Deduplicator(config=config) as dedup:
         earlier, verdict = dedup.add(other), dedup.check(page)
         new, old = dedup.fingerprint(page), dedup.fingerprint(other)
-        opinions = () if isinstance(new, Verdict) or isinstance(old, Verdict) else dedup.opinions(new, old)
+        assessments = () if isinstance(new, Verdict) or isinstance(old, Verdict) else dedup.assessments(new, old)
     found = compare_texts(other.text, page.text)
     pair = Pair(
         page.url,
         other.url,
         page.title,
         other.title,
-        opinions,
+        assessments,
         relation=str(verdict.relation or ""),
         decided=verdict.detector or "",
-        similarity=verdict.similarity if verdict.relation else _max_similarity(opinions),
+        similarity=verdict.similarity if verdict.relation else _max_similarity(assessments),
         changes=found.changes,
         is_cut=found.is_cut,
         siblings=siblings_text(verdict),
@@ -102,7 +102,9 @@ def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResu
     return ComparisonResult("other", heading, other.url, verdict, note, (("", pair),))
 
 
-def _pair(page: Page, candidate: Candidate, opinions: tuple[Opinion, ...], finding: Finding | None) -> tuple[str, Pair]:
+def _pair(
+    page: Page, candidate: Candidate, assessments: tuple[Assessment, ...], finding: Finding | None
+) -> tuple[str, Pair]:
     committed = candidate.state is ClaimState.COMMITTED
     state = "" if committed else f" ({candidate.state.name.lower()}, not settled yet)"
     pair = Pair(
@@ -110,10 +112,10 @@ def _pair(page: Page, candidate: Candidate, opinions: tuple[Opinion, ...], findi
         candidate.record.url,
         page.title,
         f"Filed {instant(candidate.record.seen)} UTC",
-        opinions,
+        assessments,
         relation=str(finding.relation) if finding else "",
         decided=finding.detector if finding else "",
-        similarity=finding.match.similarity if finding else _max_similarity(opinions),
+        similarity=finding.match.similarity if finding else _max_similarity(assessments),
         siblings=str(finding.match.evidence.get(SIBLINGS, "")) if finding else "",
     )
     return (f"Related{state}" if finding else f"Shares a key, but does not match{state}"), pair
@@ -130,5 +132,5 @@ def _remarks(met: Sequence[Candidate], pairs: int) -> list[str]:
     return found
 
 
-def _max_similarity(opinions: Sequence[Opinion]) -> float | None:
-    return max((each.similarity for each in opinions if each.similarity is not None), default=None)
+def _max_similarity(assessments: Sequence[Assessment]) -> float | None:
+    return max((each.similarity for each in assessments if each.similarity is not None), default=None)

@@ -1,6 +1,6 @@
 """Reading a page for inspection: its blocks, their positions, and why each was kept or cut.
 
-The page is not passed on as markup but as a :class:`Canvas`: a list of steps that rebuild it. Of its tree, texts
+The page is not passed on as markup but as a :class:`RebuiltPage`: a list of steps that rebuild it. Of its tree, texts
 are passed on as texts, and elements as names from a fixed list. So the browser builds no script, handler, form,
 link, style or address of the page, and parses nothing a second time, which is where attacks hide.
 
@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
+from dedupcrawl.identity.values import other_text, page_values
 from dedupcrawl.page import ReadOptions, read_tree
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.model import Kind
@@ -22,9 +23,8 @@ from dedupcrawl.page.readers import READERS
 from dedupcrawl.page.rules import POSITION_REASONS, word_set
 from dedupcrawl.page.topic import NOISE, TOPIC, TOPIC_ANCHORS, overlap, topic_words
 from dedupcrawl.text.features import Features
-from dedupcrawl.tools.inspect.positions import Passage, elements, place_blocks, shares, split_passages
+from dedupcrawl.tools.inspect.positions import BlockSpan, elements, place_blocks, shares, split_passages
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND, explain_block, rule_of
-from dedupcrawl.values import other_text, page_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from dedupcrawl.page.model import Block, Page
-    from dedupcrawl.tools.inspect.positions import Span
+    from dedupcrawl.tools.inspect.positions import TextSpan
 
 
 Step: TypeAlias = "str | int | list[int | str] | dict[str, int | str]"
@@ -84,24 +84,24 @@ _hides = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORE
 
 
 @dataclass(slots=True)
-class Canvas:
+class RebuiltPage:
     """The steps of a page."""
 
     steps: list[Step] = field(default_factory=list)
     is_cut: bool = False  #: whether there were more than :data:`MAX_STEPS`
 
 
-def build_canvas(root: _Element, placed: Sequence[Sequence[Span]]) -> Canvas:
+def build_canvas(root: _Element, placed: Sequence[Sequence[TextSpan]]) -> RebuiltPage:
     """Return the steps that rebuild a page; ``placed``: the spans of each block (see :mod:`.positions`)."""
     pieces = _by_text(placed)
     numbers = {element: place for place, element in enumerate(elements(root))}
     builder = _CanvasBuilder(pieces, numbers)
     for element in (root, *root.itersiblings()):
         builder.add(element)
-    return Canvas(builder.steps, builder.is_cut)
+    return RebuiltPage(builder.steps, builder.is_cut)
 
 
-def _by_text(placed: Sequence[Sequence[Span]]) -> dict[int, list[Piece]]:
+def _by_text(placed: Sequence[Sequence[TextSpan]]) -> dict[int, list[Piece]]:
     pieces: dict[int, list[Piece]] = {}
     for block, spans in enumerate(placed):
         for span in spans:
@@ -234,23 +234,23 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Inspection:
+class InspectedPage:
     """A page as its reader sees it."""
 
     page: Page
     options: ReadOptions
     blocks: tuple[Block, ...]
     reasons: tuple[str, ...]  #: one sentence for each block
-    canvas: Canvas
-    passages: tuple[Passage, ...]  #: of the main text
-    rest: tuple[Passage, ...]  #: of the text outside the main text that is judged too
-    anchors: tuple[Passage, ...]  #: of the topic anchors
+    canvas: RebuiltPage
+    passages: tuple[BlockSpan, ...]  #: of the main text
+    rest: tuple[BlockSpan, ...]  #: of the text outside the main text that is judged too
+    anchors: tuple[BlockSpan, ...]  #: of the topic anchors
     notes: tuple[str, ...]  #: remarks on the page
     values: tuple[str, ...] = ()  #: numbers of the main text, which tell pages of one site apart
     beside: tuple[str, ...] = ()  #: numbers beside it
 
 
-def inspect_page(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> Inspection:
+def inspect_page(body: bytes | str, url: str, options: ReadOptions, content_type: str = "") -> InspectedPage:
     """Read a page and locate its blocks.
 
     Args:
@@ -269,7 +269,7 @@ def inspect_page(body: bytes | str, url: str, options: ReadOptions, content_type
     canvas = build_canvas(found.root, (found.placed or [])[:MAX_BLOCKS])
     blocks = page.blocks[:MAX_BLOCKS]
     kept = {block.reason for block in blocks if block.kept}
-    return Inspection(
+    return InspectedPage(
         page,
         options,
         blocks,
@@ -302,7 +302,7 @@ class _PlacedPage:
 
     page: Page
     root: _Element
-    placed: list[list[Span]] | None  #: spans of each block; None: not found
+    placed: list[list[TextSpan]] | None  #: spans of each block; None: not found
     shares: Sequence[float | None]  #: of each block (see :func:`.rules.explain_block`)
     remark: str = ""  #: about a user's own reader
 
@@ -376,7 +376,7 @@ def _around(tree: Sequence[_Element], text: int) -> Iterator[_Element]:
     yield from tree[place].iterancestors()
 
 
-def _passages(text: str, blocks: Sequence[Block], reasons: frozenset[str] | set[str]) -> tuple[Passage, ...]:
+def _passages(text: str, blocks: Sequence[Block], reasons: frozenset[str] | set[str]) -> tuple[BlockSpan, ...]:
     if not text:
         return ()
     wanted = [(place, block.text) for place, block in enumerate(blocks) if block.reason in reasons]

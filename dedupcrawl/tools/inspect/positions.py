@@ -56,7 +56,7 @@ Segment: TypeAlias = "Callable[[str], list[Cut] | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class CharacterMap:
+class CharacterIndex:
     """The position in the tree of each character of a stream; -1 for white space and marks.
 
     Two plain arrays: as pairs, the positions of ten million characters would take gigabytes.
@@ -67,7 +67,7 @@ class CharacterMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class BlockSpan:
     """Consecutive lines of the main text that come from one block."""
 
     text: str
@@ -75,7 +75,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TextSpan:
     """A range of one text of a tree (see :func:`numbered_texts`)."""
 
     text: int  #: number of the text
@@ -116,7 +116,7 @@ def elements(root: _Element) -> Iterator[_Element]:
         yield from sibling.iter()
 
 
-def map_characters(root: _Element, twin: _Element, walk: Flatten) -> CharacterMap | None:
+def map_characters(root: _Element, twin: _Element, walk: Flatten) -> CharacterIndex | None:
     """Return the position in the tree of each character of ``walk(root)``.
 
     ``twin`` is the root of another parse of the page, and is changed; a copy by lxml lacks what broken markup
@@ -128,7 +128,7 @@ def map_characters(root: _Element, twin: _Element, walk: Flatten) -> CharacterMa
     found = _match_texts(_numbered(walk(twin)), numbers)
     if found is None or found[0] != visible(stream):
         return None
-    positions = CharacterMap(array("i", [-1]) * len(stream), array("i", [-1]) * len(stream))
+    positions = CharacterIndex(array("i", [-1]) * len(stream), array("i", [-1]) * len(stream))
     for place, number, at in zip(_visible_offsets(stream), *found[1:], strict=True):
         positions.texts[place], positions.at[place] = number, at
     return positions
@@ -165,14 +165,14 @@ def _write_numbers(twin: _Element, numbers: dict[int, str]) -> None:
             element.tail = f"{TEXT_MARK}{2 * place + 1}{TEXT_MARK}{replace_invalid(numbers[2 * place + 1])}"
 
 
-def split_passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[Passage]:
+def split_passages(text: str, blocks: Sequence[tuple[int, str]]) -> list[BlockSpan]:
     """Split a main text into the passages of its ``blocks`` (index and text, in reading order)."""
-    found: list[Passage] = []
+    found: list[BlockSpan] = []
     for line, block in _lines(text, blocks):
         if found and block is not None and found[-1].block == block:
-            found[-1] = Passage(f"{found[-1].text}\n{line}", block)
+            found[-1] = BlockSpan(f"{found[-1].text}\n{line}", block)
         else:
-            found.append(Passage(line, block))
+            found.append(BlockSpan(line, block))
     return found
 
 
@@ -211,7 +211,7 @@ def _share(block: str, main: str, grams: set[str]) -> float:
     return sum([gram in grams for gram in mine]) / len(mine)
 
 
-def place_blocks(page: Page, root: _Element, twin: _Element, options: ReadOptions) -> list[list[Span]] | None:
+def place_blocks(page: Page, root: _Element, twin: _Element, options: ReadOptions) -> list[list[TextSpan]] | None:
     """Return the spans that hold the text of each block of a page, in reading order.
 
     ``twin`` is the root of another parse of the page, and is changed. None: the blocks are not found in the
@@ -294,7 +294,7 @@ def _parts(stream: str) -> Iterator[tuple[int, str]]:
         start += len(part) + len(MARK)
 
 
-def _spans(stream: str, positions: CharacterMap, cuts: Sequence[Cut]) -> list[list[Span]] | None:
+def _spans(stream: str, positions: CharacterIndex, cuts: Sequence[Cut]) -> list[list[TextSpan]] | None:
     """Return the spans of each block; None if those of one do not hold its text."""
     found = []
     for text, ranges in cuts:
@@ -305,14 +305,14 @@ def _spans(stream: str, positions: CharacterMap, cuts: Sequence[Cut]) -> list[li
     return found
 
 
-def _join_spans(places: Iterable[tuple[int, int]]) -> list[Span]:
-    spans: list[Span] = []
+def _join_spans(places: Iterable[tuple[int, int]]) -> list[TextSpan]:
+    spans: list[TextSpan] = []
     text, start, stop = -1, 0, 0
     for number, at in places:
         if number == text and at >= stop:
             stop = at + 1
             continue
         if text >= 0:
-            spans.append(Span(text, start, stop))
+            spans.append(TextSpan(text, start, stop))
         text, start, stop = number, at, at + 1
-    return [*spans, Span(text, start, stop)] if text >= 0 else spans
+    return [*spans, TextSpan(text, start, stop)] if text >= 0 else spans

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.tools.inspect.inspection import rule_counts
 from dedupcrawl.tools.inspect.rules import rule_of
 from dedupcrawl.tools.report.html_bundle import (
-    PageLanguage,
+    LanguageCode,
     assemble_page,
     deflated_json_element,
     page_languages,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dedupcrawl.tools.inspect.comparison import ComparisonResult
-    from dedupcrawl.tools.inspect.inspection import Inspection
+    from dedupcrawl.tools.inspect.inspection import InspectedPage
 
 _HERE = "dedupcrawl.tools.inspect"
 _SCRIPTS = ("data.js", "evidence.js", "tabs.js", "pair.js", "blocks.js", "canvas.js", "inspect.js")
@@ -50,10 +50,10 @@ class LegendEntry:
 
 
 def render(
-    inspection: Inspection,
+    inspection: InspectedPage,
     store: ComparisonResult | None = None,
     other: ComparisonResult | None = None,
-    language: PageLanguage = PageLanguage.AUTO,
+    language: LanguageCode = LanguageCode.AUTO,
 ) -> str:
     """Return the HTML.
 
@@ -99,7 +99,7 @@ def language_of(text: str) -> str:
     return "ja" if _kana(start) else "zh" if _han(start) else ""
 
 
-def _legend(inspection: Inspection) -> list[LegendEntry]:
+def _legend(inspection: InspectedPage) -> list[LegendEntry]:
     legend = []
     for reason, kept, blocks, length in rule_counts(inspection.blocks):
         rule, name = rule_of(reason, kept=kept), truncate(reason, 60)
@@ -108,7 +108,7 @@ def _legend(inspection: Inspection) -> list[LegendEntry]:
 
 
 def _values(
-    inspection: Inspection, rules: Sequence[LegendEntry], sides: Mapping[str, ComparisonResult | None]
+    inspection: InspectedPage, rules: Sequence[LegendEntry], sides: Mapping[str, ComparisonResult | None]
 ) -> dict[str, object]:
     """Return the data for the scripts; each reason is listed once, and blocks refer to it by index."""
     numbers = {(rule.reason, rule.kept): number for number, rule in enumerate(rules)}

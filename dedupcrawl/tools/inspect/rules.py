@@ -27,7 +27,7 @@ NOT_FOUND = "not found"  #: reason: it is not
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RuleEntry:
     """How a rule is shown."""
 
     reason: str  #: :attr:`dedupcrawl.Block.reason`
@@ -51,45 +51,45 @@ FAMILIES: Mapping[str, str] = {
 }
 
 _RULES = (
-    Rule(rules.MAIN_TEXT, "kept", "✓", "It is main text."),
-    Rule(rules.MODEL_KEPT, "kept", "✓M", "The rules misread this page; the block model reads this as main text."),
-    Rule(TOPIC, "kept", "✓", "It is the longest block, or shares words with it: topic text."),
-    Rule(ALL_TEXT, "kept", "✓", "This reader keeps all that can be read."),
-    Rule(FOUND, "kept", "✓", "It is in the main text that your reader returned."),
-    Rule(TOPIC_ANCHORS, "topic", "✓A", "It shares words with the topic, but is little else than links."),
-    Rule(rules.GUIDE_LINKS, "density", "R", "Its links only lead to other pages."),
-    Rule(rules.LINK_RUN, "runs", "RUN", "Too many links are in a row, with only separators between."),
-    Rule(rules.POOR_CONTAINER, "container", "POOR", "Its container holds little text, or mostly links."),
-    Rule(rules.OUTSIDE, "container", "OUT", "It is not in the container taken for the main text."),
-    Rule(rules.TEASER, "container", "TEASE", "It is one of several headlines in a row, with first lines."),
-    Rule(rules.SIDE_CLASS, "names", "CLASS", "A class or id around it names a side part."),
-    Rule(rules.COMMENTS, "names", "COMM", "A class or id around it marks it as written by readers."),
-    Rule(rules.LANDMARK, "elements", "TAG", "HTML has elements for side parts, and it is in one."),
-    Rule(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
-    Rule(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
-    Rule(
+    RuleEntry(rules.MAIN_TEXT, "kept", "✓", "It is main text."),
+    RuleEntry(rules.MODEL_KEPT, "kept", "✓M", "The rules misread this page; the block model reads this as main text."),
+    RuleEntry(TOPIC, "kept", "✓", "It is the longest block, or shares words with it: topic text."),
+    RuleEntry(ALL_TEXT, "kept", "✓", "This reader keeps all that can be read."),
+    RuleEntry(FOUND, "kept", "✓", "It is in the main text that your reader returned."),
+    RuleEntry(TOPIC_ANCHORS, "topic", "✓A", "It shares words with the topic, but is little else than links."),
+    RuleEntry(rules.GUIDE_LINKS, "density", "R", "Its links only lead to other pages."),
+    RuleEntry(rules.LINK_RUN, "runs", "RUN", "Too many links are in a row, with only separators between."),
+    RuleEntry(rules.POOR_CONTAINER, "container", "POOR", "Its container holds little text, or mostly links."),
+    RuleEntry(rules.OUTSIDE, "container", "OUT", "It is not in the container taken for the main text."),
+    RuleEntry(rules.TEASER, "container", "TEASE", "It is one of several headlines in a row, with first lines."),
+    RuleEntry(rules.SIDE_CLASS, "names", "CLASS", "A class or id around it names a side part."),
+    RuleEntry(rules.COMMENTS, "names", "COMM", "A class or id around it marks it as written by readers."),
+    RuleEntry(rules.LANDMARK, "elements", "TAG", "HTML has elements for side parts, and it is in one."),
+    RuleEntry(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
+    RuleEntry(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
+    RuleEntry(
         rules.FRAME,
         "ends",
         "WORDS",
         "Its wording is that of a credit, a caption, a cookie notice, or a stamp: time of a change, number of readers.",
     ),
-    Rule(rules.CONSENT, "ends", "ASK", "It asks for consent to cookies, by its words."),
-    Rule(rules.MODEL_REMOVED, "model", "MODEL", "The rules read it as main text, the block model does not."),
-    Rule(rules.REPEATED, "ends", "TWICE", "The main text contains the same text; this is a second copy."),
-    Rule(TITLE, "topic", "HEAD", "It is a heading, which this reader keeps apart."),
-    Rule(NOISE, "topic", "NOISE", "It shares too few words with the longest block of the page."),
-    Rule(NOT_FOUND, "own", "NOT", "It is not in the main text that your reader returned."),
+    RuleEntry(rules.CONSENT, "ends", "ASK", "It asks for consent to cookies, by its words."),
+    RuleEntry(rules.MODEL_REMOVED, "model", "MODEL", "The rules read it as main text, the block model does not."),
+    RuleEntry(rules.REPEATED, "ends", "TWICE", "The main text contains the same text; this is a second copy."),
+    RuleEntry(TITLE, "topic", "HEAD", "It is a heading, which this reader keeps apart."),
+    RuleEntry(NOISE, "topic", "NOISE", "It shares too few words with the longest block of the page."),
+    RuleEntry(NOT_FOUND, "own", "NOT", "It is not in the main text that your reader returned."),
 )
-RULES: Mapping[str, Rule] = {rule.reason: rule for rule in _RULES}
+RULES: Mapping[str, RuleEntry] = {rule.reason: rule for rule in _RULES}
 
 
-def rule_of(reason: str, *, kept: bool) -> Rule:
+def rule_of(reason: str, *, kept: bool) -> RuleEntry:
     """Return the rule of a reason; a reason of a user's own reader gets a general sign."""
     known = RULES.get(reason)
     if known is not None:
         return known
     family, sign = ("kept", "✓") if kept else ("own", "OWN")
-    return Rule(reason, family, sign, "Your reader decided this.")
+    return RuleEntry(reason, family, sign, "Your reader decided this.")
 
 
 _CLASS_WORDS = {rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS, rules.COMMENTS: COMMENT_WORDS}

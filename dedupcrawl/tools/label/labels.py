@@ -21,17 +21,17 @@ import orjson
 from filelock import FileLock, Timeout
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, Stratum
-from dedupcrawl.utils.resources import Closing
+from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, StratumPairs
+from dedupcrawl.utils.resources import ClosingContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from dedupcrawl.tools.label.pairs import StratifiedSampler
+    from dedupcrawl.tools.label.pairs import StratifiedSample
 
 
-class Answer(StrEnum):
+class AnswerKind(StrEnum):
     """The possible answers on a pair."""
 
     SAME = "same"
@@ -48,8 +48,8 @@ class Label:
     """The answer of a person on a pair."""
 
     pair: OfferedPair
-    answer: Answer
-    stratum: Stratum | None  #: None: it was not sampled by ``dedupcrawl label``
+    answer: AnswerKind
+    stratum: StratumPairs | None  #: None: it was not sampled by ``dedupcrawl label``
     time: float = 0.0  #: Unix time
 
 
@@ -66,7 +66,7 @@ def read_labels(path: Path) -> list[Label]:
     return list(_read(path, _whole_lines(data)).values())
 
 
-class LabelFile(Closing):
+class LabelFile(ClosingContext):
     """A file of labels, open for one session.
 
     Args:
@@ -108,7 +108,7 @@ class LabelFile(Closing):
             raise DedupError(f"{self._path} cannot be written: {error.strerror}") from error
         return labels
 
-    def add(self, pair: OfferedPair, answer: Answer, stratum: Stratum) -> None:
+    def add(self, pair: OfferedPair, answer: AnswerKind, stratum: StratumPairs) -> None:
         """Write a label at once."""
         label = Label(pair, answer, stratum, round(self._clock(), 3))
         self._write(orjson.dumps(_plain(label)))
@@ -196,13 +196,13 @@ def _label(row: object) -> Label:
     if not isinstance(row, dict):
         raise TypeError("a row is a JSON object with label, new and old")
     _require(row, ("label", "new", "old"))
-    if row["label"] not in tuple(Answer):
-        raise ValueError(f"label is {row['label']!r}, and may be {', '.join(map(repr, map(str, Answer)))}")
+    if row["label"] not in tuple(AnswerKind):
+        raise ValueError(f"label is {row['label']!r}, and may be {', '.join(map(repr, map(str, AnswerKind)))}")
     new, old = (_side(row[name], name) for name in ("new", "old"))
     relation, detector, cluster = (str(row.get(name) or "") for name in ("relation", "detector", "cluster"))
     similarity, is_dropped = float(row.get("similarity") or 0.0), bool(row.get("is_dropped"))
     pair = OfferedPair(new, old, relation, similarity, detector, cluster, is_dropped)
-    return Label(pair, Answer(row["label"]), _stratum(row.get("stratum")), float(row.get("time") or 0.0))
+    return Label(pair, AnswerKind(row["label"]), _stratum(row.get("stratum")), float(row.get("time") or 0.0))
 
 
 def _side(value: object, name: str) -> OfferedPage:
@@ -212,14 +212,14 @@ def _side(value: object, name: str) -> OfferedPage:
     return OfferedPage(url, title, value["text"], bool(value.get("is_cut")))
 
 
-def _stratum(value: object) -> Stratum | None:
+def _stratum(value: object) -> StratumPairs | None:
     if value is None:
         return None
     if not isinstance(value, dict):
         raise TypeError("stratum is an object")
     _require(value, ("run", "kind", "zone", "around", "size"))
     run, kind, zone = (str(value[name]) for name in ("run", "kind", "zone"))
-    return Stratum(run, kind, zone, float(value["around"]), int(value["size"]))
+    return StratumPairs(run, kind, zone, float(value["around"]), int(value["size"]))
 
 
 # -- session ------------------------------------------------------------------------------------
@@ -251,9 +251,9 @@ class LabelSession:
         goal: how many pairs to ask about.
     """
 
-    def __init__(self, sampler: StratifiedSampler, file: LabelFile, goal: int) -> None:
+    def __init__(self, sampler: StratifiedSample, file: LabelFile, goal: int) -> None:
         self._sampler, self._file, self._goal = sampler, file, goal
-        self._answers: list[tuple[OfferedPair, Answer]] = []
+        self._answers: list[tuple[OfferedPair, AnswerKind]] = []
         self._lock = RLock()
         self._current = self._next()
 
@@ -270,7 +270,7 @@ class LabelSession:
             return self._current
 
     @property
-    def last(self) -> tuple[OfferedPair, Answer] | None:
+    def last(self) -> tuple[OfferedPair, AnswerKind] | None:
         """The last answer of this session, with its pair."""
         with self._lock:
             return self._answers[-1] if self._answers else None
@@ -284,14 +284,14 @@ class LabelSession:
             return LabelProgress(
                 done=len(answers),
                 goal=min(self._goal, len(answers) + left),
-                same=answers.count(Answer.SAME),
-                different=answers.count(Answer.DIFFERENT),
-                skipped=answers.count(Answer.SKIP),
-                labelled=sum(label.answer is not Answer.SKIP for label in self._file.labels.values()),
+                same=answers.count(AnswerKind.SAME),
+                different=answers.count(AnswerKind.DIFFERENT),
+                skipped=answers.count(AnswerKind.SKIP),
+                labelled=sum(label.answer is not AnswerKind.SKIP for label in self._file.labels.values()),
                 left=left,
             )
 
-    def answer(self, id: str, answer: Answer) -> None:
+    def answer(self, id: str, answer: AnswerKind) -> None:
         """Write the answer to the file and go on to the next pair.
 
         Args:

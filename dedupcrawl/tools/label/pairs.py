@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.ledger.ledger_schema import Fate, is_sampled, sampling_hash
+from dedupcrawl.ledger.ledger_schema import Outcome, is_sampled, sampling_hash
 from dedupcrawl.tools.report import diff
 from dedupcrawl.tools.report.report_builder import ReportLimits
 from dedupcrawl.utils.iteration import NoProgress
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.ledger.counters import Histogram
     from dedupcrawl.ledger.ledger import LedgerRow
     from dedupcrawl.ledger.ledger_schema import Comparison
-    from dedupcrawl.tools.report.report_model import PageRow, PairInput, PairKey, ReportInput
+    from dedupcrawl.tools.report.report_model import PageRow, PairKey, SourcePair, SourceReport
     from dedupcrawl.utils.iteration import Progress
 
     StratumKey = tuple[str, str]
@@ -94,7 +94,7 @@ class OfferedPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Stratum:
+class StratumPairs:
     """Pairs of a run that are equally likely to be asked about."""
 
     run: str  #: name of the run
@@ -104,7 +104,7 @@ class Stratum:
     size: int = 0  #: number of pairs
 
 
-class StratifiedSampler:
+class StratifiedSample:
     """The distinct pairs of a run, in the order of the questions.
 
     Args:
@@ -138,10 +138,10 @@ class StratifiedSampler:
         """Count a pair that cannot be shown; the others of its stratum represent it."""
         self._sizes[self._key(relation, similarity)] += stands_for
 
-    def stratum(self, pair: OfferedPair) -> Stratum:
+    def stratum(self, pair: OfferedPair) -> StratumPairs:
         """Return the stratum of a pair."""
         key = self._key(pair.relation, pair.similarity)
-        return Stratum(self.run, *key, self.around, self._sizes[key])
+        return StratumPairs(self.run, *key, self.around, self._sizes[key])
 
     def remaining(self, asked: Collection[str]) -> int:
         """Return the number of pairs kept whose ids are not in ``asked``."""
@@ -231,7 +231,7 @@ _NO_LIMIT = -1  #: number of near misses to read from a ledger
 class LoadedPairs:
     """The pairs of a run."""
 
-    sampler: StratifiedSampler
+    sampler: StratifiedSample
     name: str  #: title of the run
     without_text: int  #: pairs that cannot be shown: a text was not kept, or cannot be read again
 
@@ -265,7 +265,7 @@ def load_batch(folder: Path, around: float | None, progress: Progress) -> Loaded
     material = input_from_batch(folder, _LIMITS, progress)
     title, began = str(material.about["title"]), float(material.about["began"])
     threshold = threshold_of(material.histograms) if around is None else around
-    sampler = StratifiedSampler(run_name(title, began), threshold)
+    sampler = StratifiedSample(run_name(title, began), threshold)
     rows = _rows(material)
     chosen = _chosen(rows, sampler)
     hidden = sum(
@@ -274,7 +274,7 @@ def load_batch(folder: Path, around: float | None, progress: Progress) -> Loaded
     return LoadedPairs(sampler, title, hidden)
 
 
-def _rows(material: ReportInput) -> dict[PairKey, PageRow]:
+def _rows(material: SourceReport) -> dict[PairKey, PageRow]:
     return {
         listed.pair: listed.row
         for listed in material.rows
@@ -282,7 +282,7 @@ def _rows(material: ReportInput) -> dict[PairKey, PageRow]:
     }
 
 
-def _chosen(rows: dict[PairKey, PageRow], sampler: StratifiedSampler) -> list[PairKey]:
+def _chosen(rows: dict[PairKey, PageRow], sampler: StratifiedSample) -> list[PairKey]:
     """Select a random sample of each stratum; count the other pairs."""
     strata: dict[tuple[str, str], list[tuple[float, PairKey]]] = defaultdict(list)
     for key, row in rows.items():
@@ -295,8 +295,8 @@ def _chosen(rows: dict[PairKey, PageRow], sampler: StratifiedSampler) -> list[Pa
     return [key for keys in strata.values() for _, key in keys[:MAX_TEXTS]]
 
 
-def _add_pair(sampler: StratifiedSampler, both: PairInput, row: PageRow | None) -> bool:
-    nearest = max(both.opinions, key=lambda each: each.similarity or 0.0, default=None)
+def _add_pair(sampler: StratifiedSample, both: SourcePair, row: PageRow | None) -> bool:
+    nearest = max(both.assessments, key=lambda each: each.similarity or 0.0, default=None)
     similarity = both.similarity or 0.0
     if not both.new_text or not both.old_text:
         sampler.count(both.relation, similarity)
@@ -308,7 +308,7 @@ def _add_pair(sampler: StratifiedSampler, both: PairInput, row: PageRow | None) 
         similarity,
         both.decided or (nearest.detector if nearest else ""),
         replace_surrogates(row.cluster if row else both.old),
-        is_dropped=row is not None and row.fate == "dropped",
+        is_dropped=row is not None and row.outcome == "dropped",
     )
     if pair.new.text != pair.old.text:
         sampler.add(pair)
@@ -333,7 +333,7 @@ def load_ledgers(paths: Sequence[Path], around: float | None = None, progress: P
         title = str(runs[0].about.get("title", "run")) if runs else "run"
         histograms = [each for ledger in ledgers for each in ledger.histograms]
         threshold = threshold_of(histograms) if around is None else around
-        sampler = StratifiedSampler(run_name(title, began), threshold)
+        sampler = StratifiedSample(run_name(title, began), threshold)
         progress = progress or NoProgress()
         progress.begin("pairs", sum(ledger.sample.pages for ledger in ledgers))
         hidden = sum(_add_ledger(ledger, ledgers, sampler, progress) for ledger in ledgers)
@@ -353,7 +353,7 @@ class _ComparedRow:
     stands_for: int
 
 
-def _add_ledger(ledger: Ledger, ledgers: Sequence[Ledger], sampler: StratifiedSampler, progress: Progress) -> int:
+def _add_ledger(ledger: Ledger, ledgers: Sequence[Ledger], sampler: StratifiedSample, progress: Progress) -> int:
     """Add the pairs of a ledger; return how many have no texts."""
     hidden = 0
     for met in _compared_rows(ledger, progress):
@@ -400,20 +400,20 @@ def _as_compared(row: LedgerRow, held: Comparison, one_in: int) -> _ComparedRow 
     if is_decided and verdict.detector and verdict.similarity is not None:
         relation, similarity, detector = verdict.relation, verdict.similarity, verdict.detector
     else:
-        opinion = _deciding_opinion(held)
-        if opinion is None or opinion.similarity is None:
+        assessment = _deciding_assessment(held)
+        if assessment is None or assessment.similarity is None:
             return None
-        relation = opinion.match.relation if opinion.match else None
-        similarity, detector = opinion.similarity, opinion.detector
+        relation = assessment.match.relation if assessment.match else None
+        similarity, detector = assessment.similarity, assessment.detector
     if relation and relation not in ASKED_RELATIONS:
         return None
-    dropped = row.fate is Fate.DROPPED and is_decided
+    dropped = row.outcome is Outcome.DROPPED and is_decided
     return _ComparedRow(row, held, str(relation or ""), similarity, detector, dropped, one_in if relation else 1)
 
 
-def _deciding_opinion(held: Comparison) -> Opinion | None:
-    """Return the matching opinion with the highest similarity; if none matches, the nearest one."""
-    matching = [each for each in held.opinions if each.match]
+def _deciding_assessment(held: Comparison) -> Assessment | None:
+    """Return the matching assessment with the highest similarity; if none matches, the nearest one."""
+    matching = [each for each in held.assessments if each.match]
     return max(matching, key=lambda each: each.similarity or 0.0, default=held.nearest)
 
 

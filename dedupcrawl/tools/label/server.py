@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.labels import Answer, StaleAnswerError
+from dedupcrawl.tools.label.labels import AnswerKind, StaleAnswerError
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.html_bundle import (
-    PageLanguage,
+    LanguageCode,
     assemble_page,
     content_security_policy,
     page_languages,
@@ -56,7 +56,7 @@ class LabelPage:
     policy: str  #: the header Content-Security-Policy: that of the page, and no framing
 
     @classmethod
-    def of(cls, name: str, file: str, language: PageLanguage = PageLanguage.AUTO) -> LabelPage:
+    def of(cls, name: str, file: str, language: LanguageCode = LanguageCode.AUTO) -> LabelPage:
         """Build the page for the run ``name``, whose labels are written to ``file``."""
         html = assemble_page(
             "label.html",
@@ -100,7 +100,7 @@ def _named(side: OfferedPage) -> dict[str, object]:
     return {"url": side.url, "title": side.title, "length": len(side.text)}
 
 
-def _revealed(pair: OfferedPair, answer: Answer) -> dict[str, object]:
+def _revealed(pair: OfferedPair, answer: AnswerKind) -> dict[str, object]:
     return {
         "answer": str(answer),
         "relation": pair.relation,
@@ -110,7 +110,7 @@ def _revealed(pair: OfferedPair, answer: Answer) -> dict[str, object]:
     }
 
 
-class HttpReply(NamedTuple):
+class HttpResponse(NamedTuple):
     """A response."""
 
     body: bytes
@@ -123,7 +123,7 @@ class RequestError(Exception):
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
-        self.reply = HttpReply(f"{status.phrase}\n".encode(), status=status)
+        self.reply = HttpResponse(f"{status.phrase}\n".encode(), status=status)
 
 
 class _LabelHandler(BaseHTTPRequestHandler):
@@ -147,25 +147,25 @@ class _LabelHandler(BaseHTTPRequestHandler):
             self.close_connection = True  # its body was not read
             reply = refused.reply
         except DedupError as error:
-            reply = HttpReply(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
+            reply = HttpResponse(orjson.dumps({"error": str(error)}), _JSON, HTTPStatus.INSUFFICIENT_STORAGE)
         try:
             self._send(reply)
         finally:
             if self._is_last:  # only now: with the server, the process ends
                 self.server.stop()
 
-    def _show(self, action: str) -> HttpReply:
+    def _show(self, action: str) -> HttpResponse:
         if action == "":
-            return HttpReply(self.server.page.html, "text/html; charset=utf-8")
+            return HttpResponse(self.server.page.html, "text/html; charset=utf-8")
         if action == "state":
             return self._state()
         raise RequestError(HTTPStatus.NOT_FOUND)
 
-    def _change(self, action: str) -> HttpReply:
+    def _change(self, action: str) -> HttpResponse:
         sent, session = self._body(), self.server.session
         if action == "answer":
             try:
-                session.answer(str(sent.get("id")), Answer(str(sent.get("answer"))))
+                session.answer(str(sent.get("id")), AnswerKind(str(sent.get("answer"))))
             except StaleAnswerError:
                 return self._state(HTTPStatus.CONFLICT)
             except ValueError:
@@ -180,8 +180,8 @@ class _LabelHandler(BaseHTTPRequestHandler):
             raise RequestError(HTTPStatus.NOT_FOUND)
         return self._state()
 
-    def _state(self, status: HTTPStatus = HTTPStatus.OK) -> HttpReply:
-        return HttpReply(orjson.dumps(session_state(self.server.session)), _JSON, status)
+    def _state(self, status: HTTPStatus = HTTPStatus.OK) -> HttpResponse:
+        return HttpResponse(orjson.dumps(session_state(self.server.session)), _JSON, status)
 
     def _action(self) -> str:
         token, found, action = self.path.removeprefix("/").partition("/")
@@ -210,7 +210,7 @@ class _LabelHandler(BaseHTTPRequestHandler):
             raise RequestError(HTTPStatus.BAD_REQUEST)
         return found
 
-    def _send(self, reply: HttpReply) -> None:
+    def _send(self, reply: HttpResponse) -> None:
         self.send_response(reply.status)
         headers = {
             "Content-Type": reply.content_type,

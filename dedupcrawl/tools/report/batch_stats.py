@@ -20,11 +20,11 @@ from dedupcrawl.ledger.counters import (
     BINS,
     MAX_SLICES,
     OTHER_HOSTS,
-    Flow,
+    FlowCount,
     Histogram,
-    Host,
-    RunTotals,
-    Slice,
+    HostCount,
+    RunCounts,
+    SliceCount,
     bin_of,
     slice_width,
 )
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dedupcrawl.batch.columns import FingerprintTable, Flags, Numbers
-    from dedupcrawl.batch.finished_batch import BatchVerdicts
-    from dedupcrawl.batch.solver import RowBuckets
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.batch.finished_batch import VerdictTable
+    from dedupcrawl.batch.solver import RowBucketIndex
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.utils.iteration import Progress
 
-    CompareRows = Callable[[int, int], Sequence[Opinion]]
+    CompareRows = Callable[[int, int], Sequence[Assessment]]
 
 MAX_HOSTS = 200_000  #: hosts that are counted one by one
 MAX_PREDECESSORS = 3  #: pairs of a page with earlier kept pages, in each bucket
@@ -81,23 +81,25 @@ class HostIndex:
         """Return the host of a row."""
         return self.names[int(self._of[row])]
 
-    def count(self, rows: slice, keep: Flags) -> tuple[Host, ...]:
+    def count(self, rows: slice, keep: Flags) -> tuple[HostCount, ...]:
         """Count the pages of these rows by host, most pages first."""
         size = len(self.names)
         pages = np.bincount(self._of[rows], minlength=size)
         kept = np.bincount(self._of[rows][keep[rows]], minlength=size)
         order = np.argsort(-pages, kind="stable")
         return tuple(
-            Host(self.names[index], int(pages[index]), int(kept[index]), int(pages[index] - kept[index]))
+            HostCount(self.names[index], int(pages[index]), int(kept[index]), int(pages[index] - kept[index]))
             for index in order[: int(np.count_nonzero(pages))].tolist()
         )
 
-    def flows(self, copies: Numbers, sources: Numbers) -> tuple[Flow, ...]:
+    def flows(self, copies: Numbers, sources: Numbers) -> tuple[FlowCount, ...]:
         """Count pairs of rows by their hosts, most pairs first."""
         size = len(self.names)
         pairs, counts = np.unique(self._of[copies].astype(np.int64) * size + self._of[sources], return_counts=True)
         order = np.argsort(-counts, kind="stable").tolist()
-        return tuple(Flow(self.names[pairs[at] // size], self.names[pairs[at] % size], int(counts[at])) for at in order)
+        return tuple(
+            FlowCount(self.names[pairs[at] // size], self.names[pairs[at] % size], int(counts[at])) for at in order
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +108,12 @@ class ScoredPair:
 
     new: int  #: row
     old: int  #: row
-    nearest: Opinion  #: the opinion with the highest similarity
-    opinions: tuple[Opinion, ...]
+    nearest: Assessment  #: the assessment with the highest similarity
+    assessments: tuple[Assessment, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NearMisses:
+class NearMissResult:
     """Near misses, and how they were found."""
 
     near: tuple[ScoredPair, ...]  #: highest similarity first
@@ -123,7 +125,7 @@ class NearMisses:
 
 def find_near_misses(
     prints: FingerprintTable, rank: Numbers, kept: Flags, of: Numbers, *, compare: CompareRows, progress: Progress
-) -> NearMisses:
+) -> NearMissResult:
     """Find pairs of kept pages that share keys and do not match; compare those that share most keys.
 
     Args:
@@ -131,7 +133,7 @@ def find_near_misses(
         rank: by row, its position in the order of the verdicts.
         kept: by row, whether later pages were compared with it.
         of: by row, its related row, or a negative number.
-        compare: returns the opinions of all detectors on a new and an earlier row.
+        compare: returns the assessments of all detectors on a new and an earlier row.
         progress: receives the progress.
     """
     new, old, one_in = _pairs_sharing_keys(prints, rank, kept)
@@ -146,7 +148,7 @@ def find_near_misses(
         if found is not None:
             unmatched.append(found)
     near = sorted(filter(_is_near_miss, unmatched), key=lambda each: -(each.nearest.similarity or 0.0))
-    return NearMisses(tuple(near), tuple(unmatched), len(chosen), len(pairs), one_in)
+    return NearMissResult(tuple(near), tuple(unmatched), len(chosen), len(pairs), one_in)
 
 
 def _pairs_sharing_keys(prints: FingerprintTable, rank: Numbers, kept: Flags) -> tuple[Numbers, Numbers, int]:
@@ -172,7 +174,7 @@ def _pairs_sharing_keys(prints: FingerprintTable, rank: Numbers, kept: Flags) ->
     return np.concatenate(new), np.concatenate(old), one_in
 
 
-def _bucket_entries(buckets: RowBuckets, kept: Flags) -> tuple[Numbers, Numbers]:
+def _bucket_entries(buckets: RowBucketIndex, kept: Flags) -> tuple[Numbers, Numbers]:
     """Return bucket and row of each entry of a kept row."""
     rows = np.repeat(np.arange(len(buckets.starts) - 1), np.diff(buckets.starts))
     there = kept[rows]
@@ -181,31 +183,31 @@ def _bucket_entries(buckets: RowBuckets, kept: Flags) -> tuple[Numbers, Numbers]
 
 def _score(new: int, old: int, compare: CompareRows) -> ScoredPair | None:
     """Compare two pages; None if they match, or no detector measures a similarity."""
-    opinions = tuple(compare(new, old))
-    measured = [each for each in opinions if each.similarity is not None]
-    if not measured or any(each.match for each in opinions):
+    assessments = tuple(compare(new, old))
+    measured = [each for each in assessments if each.similarity is not None]
+    if not measured or any(each.match for each in assessments):
         return None
-    return ScoredPair(new, old, max(measured, key=lambda each: each.similarity or 0.0), opinions)
+    return ScoredPair(new, old, max(measured, key=lambda each: each.similarity or 0.0), assessments)
 
 
 def _is_near_miss(pair: ScoredPair) -> bool:
     similarity = pair.nearest.similarity or 0.0
-    least = [bar.value for bar in pair.nearest.bars if bar.measure == "similarity"]
+    least = [threshold.value for threshold in pair.nearest.thresholds if threshold.measure == "similarity"]
     return similarity >= NEAR_SHARE * max(least, default=NEAR_SHARE)
 
 
-def is_duplicate(verdicts: BatchVerdicts) -> Flags:
+def is_duplicate(verdicts: VerdictTable) -> Flags:
     """Return by row whether it is a duplicate."""
     return np.isin(verdicts.relation, _DUPLICATES)
 
 
-def totals_of_batch(verdicts: BatchVerdicts, given: int, sizes: Numbers) -> RunTotals:
+def totals_of_batch(verdicts: VerdictTable, given: int, sizes: Numbers) -> RunCounts:
     """Return the totals of the rows from ``given`` on; ``sizes`` are bytes by row."""
     own = slice(given, None)
     keep, duplicate = verdicts.keep[own], is_duplicate(verdicts)[own]
     relation, reason, size = verdicts.relation[own], verdicts.reason[own], sizes[own]
     names = [*map(str, RELATIONS)]
-    return RunTotals(
+    return RunCounts(
         pages=len(keep),
         checked=int(np.count_nonzero(reason == NONE)),
         kept=int(np.count_nonzero(keep)),
@@ -218,12 +220,12 @@ def totals_of_batch(verdicts: BatchVerdicts, given: int, sizes: Numbers) -> RunT
     )
 
 
-def detector_counts(verdicts: BatchVerdicts) -> dict[str, int]:
+def detector_counts(verdicts: VerdictTable) -> dict[str, int]:
     """Return the number of duplicates by the detector that decided."""
     return _count_by_name(verdicts.detector[is_duplicate(verdicts)], verdicts.detectors)
 
 
-def largest_clusters(verdicts: BatchVerdicts, given: int, most: int) -> list[tuple[int, Numbers]]:
+def largest_clusters(verdicts: VerdictTable, given: int, most: int) -> list[tuple[int, Numbers]]:
     """Return the largest clusters with at least two pages: founder, and rows from ``given`` on."""
     rows = given + np.flatnonzero(verdicts.reason[given:] == NONE)
     order = np.argsort(verdicts.founder[rows], kind="stable")
@@ -240,7 +242,7 @@ def is_valid_time(times: Numbers) -> Flags:
     return np.asarray(np.isfinite(times) & (np.abs(times) < _MAX_TIME))
 
 
-def count_slices(verdicts: BatchVerdicts, given: int, times: Numbers) -> tuple[Slice, ...]:
+def count_slices(verdicts: VerdictTable, given: int, times: Numbers) -> tuple[SliceCount, ...]:
     """Count the rows from ``given`` on by time slice, without pages that have no time."""
     known = given + np.flatnonzero(is_valid_time(times[given:]))
     if not len(known):
@@ -249,23 +251,23 @@ def count_slices(verdicts: BatchVerdicts, given: int, times: Numbers) -> tuple[S
     width = slice_width((int(seconds.min()), int(seconds.max())), 1, MAX_SLICES)
     places = seconds // width
     first, size = int(places.min()), int(places.max() - places.min()) + 1
-    fates = (
+    outcomes = (
         verdicts.keep[known] & (verdicts.reason[known] == NONE),
         ~verdicts.keep[known],
         verdicts.reason[known] != NONE,
     )
-    counts = [np.bincount(places[fate] - first, minlength=size) for fate in fates]
-    return tuple(Slice(float((first + at) * width), *(int(of_one[at]) for of_one in counts)) for at in range(size))
+    counts = [np.bincount(places[outcome] - first, minlength=size) for outcome in outcomes]
+    return tuple(SliceCount(float((first + at) * width), *(int(of_one[at]) for of_one in counts)) for at in range(size))
 
 
 def similarity_histograms(
-    verdicts: BatchVerdicts, missed: Iterable[Sequence[Opinion]], thresholds: Mapping[str, float | None]
+    verdicts: VerdictTable, missed: Iterable[Sequence[Assessment]], thresholds: Mapping[str, float | None]
 ) -> tuple[Histogram, ...]:
     """Count the similarities of related pages by the detector that decided, and of unmatched pairs by all."""
     misses: Counter[tuple[str, int]] = Counter(
         (each.detector, bin_of(each.similarity))
-        for opinions in missed
-        for each in opinions
+        for assessments in missed
+        for each in assessments
         if each.similarity is not None
     )
     found = []

@@ -14,7 +14,7 @@ from dedupcrawl.utils.formatting import instant
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dedupcrawl.ledger.counters import Flow, Histogram, RunTotals, Slice
+    from dedupcrawl.ledger.counters import FlowCount, Histogram, RunCounts, SliceCount
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _STEPS = (
@@ -31,7 +31,7 @@ _MIN_BAR = 2.0  #: height of its lowest bars
 _TIME_LEFT, _TIME_RIGHT, _TIME_TOP, _TIME_BOTTOM = 48, 12, 8, 24  #: margins of the time chart, pixels
 _TIME_APART = 90  #: least pixels between two labels; the last one ends at its tick, and comes nearer to the one before
 _TIME_HEIGHT = 200
-_FATES = ("kept", "dropped", "unchecked")  #: in the time chart, upwards from the axis
+_OUTCOMES = ("kept", "dropped", "unchecked")  #: in the time chart, upwards from the axis
 _RELATION_MEANINGS = {
     "identical": "the same main text as an earlier page",
     "near-duplicate": "the same but for small changes",
@@ -45,7 +45,7 @@ _RELATION_MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class AxisLabel:
     """A labelled position on an axis."""
 
     position: float  #: pixels from the left or the top
@@ -53,7 +53,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Rect:
+class ChartRectangle:
     """A rectangle of a chart, in pixels; ``kind`` is its CSS class."""
 
     kind: str
@@ -101,12 +101,12 @@ class TimeChart:
     left: int
     right: int
     bottom: int  #: y of the axis
-    rects: tuple[Rect, ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
+    rects: tuple[ChartRectangle, ...]
+    x_ticks: tuple[AxisLabel, ...]
+    y_ticks: tuple[AxisLabel, ...]
 
 
-def draw_time(slices: Sequence[Slice], width: int) -> TimeChart | None:
+def draw_time(slices: Sequence[SliceCount], width: int) -> TimeChart | None:
     """Return a stacked bar for each time slice, in a chart of ``width`` pixels; None without slices."""
     if not slices:
         return None
@@ -122,26 +122,26 @@ def draw_time(slices: Sequence[Slice], width: int) -> TimeChart | None:
         width - _TIME_RIGHT,
         bottom,
         tuple(_stacks(slices, plot / len(slices), bottom, scale)),
-        tuple(Tick(tick.position + _TIME_LEFT, tick.label) for tick in across),
-        tuple(Tick(round(bottom - count * scale, 1), f"{count:,}") for count in round_counts(most)),
+        tuple(AxisLabel(tick.position + _TIME_LEFT, tick.label) for tick in across),
+        tuple(AxisLabel(round(bottom - count * scale, 1), f"{count:,}") for count in round_counts(most)),
     )
 
 
-def _slice_seconds(slices: Sequence[Slice]) -> float:
+def _slice_seconds(slices: Sequence[SliceCount]) -> float:
     return slices[1].start - slices[0].start if len(slices) > 1 else 1.0
 
 
-def _stacks(slices: Sequence[Slice], step: float, bottom: int, scale: float) -> Iterator[Rect]:
+def _stacks(slices: Sequence[SliceCount], step: float, bottom: int, scale: float) -> Iterator[ChartRectangle]:
     gap = 1.0 if step > 4 else 0.0
     for index, each in enumerate(slices):
         x, y = _TIME_LEFT + index * step, float(bottom)
         tooltip = f"{instant(each.start)}: {each.kept:,} kept, {each.dropped:,} dropped"
         tooltip += f", {each.unchecked:,} unchecked" if each.unchecked else ""
-        for fate in _FATES:
-            height = getattr(each, fate) * scale
+        for outcome in _OUTCOMES:
+            height = getattr(each, outcome) * scale
             y -= height
             if height:
-                yield Rect(fate, round(x, 2), round(y, 2), round(step - gap, 2), round(height, 2), tooltip)
+                yield ChartRectangle(outcome, round(x, 2), round(y, 2), round(step - gap, 2), round(height, 2), tooltip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,10 @@ class SimilarityChart:
     left: int
     right: int
     axis: int  #: y
-    rects: tuple[Rect, ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    threshold: Tick | None
+    rects: tuple[ChartRectangle, ...]
+    x_ticks: tuple[AxisLabel, ...]
+    y_ticks: tuple[AxisLabel, ...]
+    threshold: AxisLabel | None
     is_logarithmic: bool
     matched: int
     missed: int
@@ -179,7 +179,7 @@ def draw_similarity(histogram: Histogram) -> SimilarityChart | None:
         _WIDTH - _RIGHT,
         axis,
         tuple(_histogram_bars(histogram, scale, axis)),
-        tuple(Tick(_similarity_x(histogram, value), f"{value:.2g}") for value in _round_similarities(histogram)),
+        tuple(AxisLabel(_similarity_x(histogram, value), f"{value:.2g}") for value in _round_similarities(histogram)),
         tuple(_count_ticks(scale, axis, has_missed=missed > 0)),
         _threshold_tick(histogram),
         scale.is_logarithmic,
@@ -202,11 +202,11 @@ def _round_similarities(histogram: Histogram) -> Sequence[float]:
     return [value for value in numbers if first <= value <= last]
 
 
-def _threshold_tick(histogram: Histogram) -> Tick | None:
+def _threshold_tick(histogram: Histogram) -> AxisLabel | None:
     value = histogram.threshold
     if value is None or not histogram.edges[0] <= value <= histogram.edges[-1]:
         return None
-    return Tick(_similarity_x(histogram, value), f"threshold {value:.3g}")
+    return AxisLabel(_similarity_x(histogram, value), f"threshold {value:.3g}")
 
 
 def _matched_below_threshold(histogram: Histogram) -> int:
@@ -217,7 +217,7 @@ def _matched_below_threshold(histogram: Histogram) -> int:
     return sum(matched for high, matched in bins if high <= histogram.threshold)
 
 
-def _histogram_bars(histogram: Histogram, scale: Scale, axis: int) -> Iterator[Rect]:
+def _histogram_bars(histogram: Histogram, scale: Scale, axis: int) -> Iterator[ChartRectangle]:
     """Yield the bars; those below the axis are scaled to the lower height."""
     spans = zip(histogram.edges, histogram.edges[1:], histogram.matched, histogram.missed, strict=False)
     for low, high, matched, missed in spans:
@@ -226,24 +226,24 @@ def _histogram_bars(histogram: Histogram, scale: Scale, axis: int) -> Iterator[R
         span = f"{low:.3g} to {high:.3g}"
         if matched:
             height = max(scale(matched), _MIN_BAR)
-            yield Rect("matched", x, round(axis - height, 2), width, height, f"{span}: {matched:,} matched")
+            yield ChartRectangle("matched", x, round(axis - height, 2), width, height, f"{span}: {matched:,} matched")
         if missed:
             height = max(round(scale(missed) / _HEIGHT_ABOVE * _HEIGHT_BELOW, 2), _MIN_BAR)
-            yield Rect("missed", x, axis, width, height, f"{span}: {missed:,} not matched")
+            yield ChartRectangle("missed", x, axis, width, height, f"{span}: {missed:,} not matched")
 
 
-def _count_ticks(scale: Scale, axis: int, *, has_missed: bool) -> Iterator[Tick]:
+def _count_ticks(scale: Scale, axis: int, *, has_missed: bool) -> Iterator[AxisLabel]:
     """Yield about three ticks in each direction."""
     counts = scale.ticks
     chosen = counts[:: max(1, -(-len(counts) // 3))]
     for count in chosen:
-        yield Tick(round(axis - scale(count), 1), f"{count:,}")
+        yield AxisLabel(round(axis - scale(count), 1), f"{count:,}")
         if has_missed:
-            yield Tick(round(axis + scale(count) / _HEIGHT_ABOVE * _HEIGHT_BELOW, 1), f"{count:,}")
+            yield AxisLabel(round(axis + scale(count) / _HEIGHT_ABOVE * _HEIGHT_BELOW, 1), f"{count:,}")
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixCell:
+class HostMatrixEntry:
     """Pages of the row's host that are duplicates of pages of the column's host."""
 
     pages: int
@@ -252,24 +252,24 @@ class MatrixCell:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixRow:
+class HostMatrixRow:
     """A host with duplicates."""
 
     host: str  #: "": all other hosts
-    cells: tuple[MatrixCell, ...]  #: in the order of the columns
+    cells: tuple[HostMatrixEntry, ...]  #: in the order of the columns
     pages: int
 
 
 @dataclass(frozen=True, slots=True)
-class HostMatrix:
+class HostChart:
     """Duplicates by their host (rows) and the host of the earlier pages (columns)."""
 
     columns: tuple[str, ...]  #: hosts; "" at the end: all other hosts
-    rows: tuple[MatrixRow, ...]
+    rows: tuple[HostMatrixRow, ...]
     sums: tuple[int, ...]  #: of each column
 
 
-def draw_hosts(flows: Sequence[Flow], most: int = 12) -> HostMatrix | None:
+def draw_hosts(flows: Sequence[FlowCount], most: int = 12) -> HostChart | None:
     """Return the matrix of ``most`` hosts each, the others summed up; None without duplicates."""
     copies, sources = Counter[str](), Counter[str]()
     for flow in flows:
@@ -283,7 +283,7 @@ def draw_hosts(flows: Sequence[Flow], most: int = 12) -> HostMatrix | None:
         cell = (flow.copy if flow.copy in rows else "", flow.source if flow.source in columns else "")
         cells[cell] += flow.pages
     sums = tuple(sum(cells[row, column] for row in rows) for column in columns)
-    return HostMatrix(tuple(columns), tuple(_matrix_row(row, columns, cells) for row in rows), sums)
+    return HostChart(tuple(columns), tuple(_matrix_row(row, columns, cells) for row in rows), sums)
 
 
 def _largest_hosts(hosts: Counter[str], most: int) -> list[str]:
@@ -293,19 +293,19 @@ def _largest_hosts(hosts: Counter[str], most: int) -> list[str]:
     return ordered if len(named) == len(hosts) and len(ordered) <= most + 1 else [*ordered[:most], ""]
 
 
-def _matrix_row(host: str, columns: Sequence[str], cells: Mapping[tuple[str, str], int]) -> MatrixRow:
+def _matrix_row(host: str, columns: Sequence[str], cells: Mapping[tuple[str, str], int]) -> HostMatrixRow:
     darkest = max(cells.values())
     made = tuple(_matrix_cell(cells.get((host, column), 0), darkest, host, column) for column in columns)
-    return MatrixRow(host, made, sum(cell.pages for cell in made))
+    return HostMatrixRow(host, made, sum(cell.pages for cell in made))
 
 
-def _matrix_cell(pages: int, darkest: int, row: str, column: str) -> MatrixCell:
+def _matrix_cell(pages: int, darkest: int, row: str, column: str) -> HostMatrixEntry:
     shade = math.ceil(math.sqrt(pages / darkest) * _SHADES) if darkest else 0
-    return MatrixCell(pages, shade, is_same=bool(row) and row == column)
+    return HostMatrixEntry(pages, shade, is_same=bool(row) and row == column)
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeSegment:
+class OutcomeRow:
     """A segment of the bar of all pages."""
 
     kind: str  #: its CSS class
@@ -316,17 +316,17 @@ class OutcomeSegment:
     width: float  #: per cent of the bar
 
 
-def outcome_bar(figures: RunTotals) -> tuple[OutcomeSegment, ...]:
+def outcome_bar(figures: RunCounts) -> tuple[OutcomeRow, ...]:
     """Return the segments in their order: new, related, duplicate, unchecked."""
     made, start = [], 0.0
     for kind, name, meaning, pages in _outcome_counts(figures):
         width = 100 * pages / max(figures.pages, 1)
-        made.append(OutcomeSegment(kind, name, meaning, pages, round(start, 3), round(width, 3)))
+        made.append(OutcomeRow(kind, name, meaning, pages, round(start, 3), round(width, 3)))
         start += width
     return tuple(made)
 
 
-def _outcome_counts(figures: RunTotals) -> Iterator[tuple[str, str, str, int]]:
+def _outcome_counts(figures: RunCounts) -> Iterator[tuple[str, str, str, int]]:
     related = sum(figures.duplicates.values()) + sum(figures.related.values())
     yield "unique", "new", "like no earlier page", figures.checked - related
     for counts in (figures.related, figures.duplicates):
@@ -353,7 +353,7 @@ def round_counts(most: int, wanted: int = 4) -> tuple[int, ...]:
     return tuple(range(step, most + 1, step))
 
 
-def time_ticks(start: float, end: float, width: float, *, apart: float) -> tuple[Tick, ...]:
+def time_ticks(start: float, end: float, width: float, *, apart: float) -> tuple[AxisLabel, ...]:
     """Return ticks at round times in UTC, at least ``apart`` pixels apart.
 
     ``start`` is the Unix time at pixel 0, ``end`` that at pixel ``width``.
@@ -366,7 +366,7 @@ def time_ticks(start: float, end: float, width: float, *, apart: float) -> tuple
     first = math.ceil(start / step)
     last = math.floor(end / step)
     times = [number * step for number in range(first, last + 1)]
-    return tuple(Tick(round((time - start) / span * width, 1), _time_label(time, step)) for time in times)
+    return tuple(AxisLabel(round((time - start) / span * width, 1), _time_label(time, step)) for time in times)
 
 
 def _time_label(time: float, step: int) -> str:

@@ -40,36 +40,36 @@ _LETTERS_PER_CHARACTER = 3  #: a character of a script without spaces counts as 
 
 
 @dataclass(frozen=True, slots=True)
-class TextDiff:
+class TextComparison:
     """The diff of two texts."""
 
     changes: tuple[Change, ...]  #: their joined sides are the compared parts of the texts
     is_cut: bool  #: whether a text is longer than the compared part
 
 
-def compare_texts(old: str, new: str, most: int = MAX_CHARS) -> TextDiff:
+def compare_texts(old: str, new: str, most: int = MAX_CHARS) -> TextComparison:
     """Compare the first ``most`` characters of two texts; equal and different pieces alternate.
 
     The time depends on the lengths only: at most some tenths of a second with the default.
     """
     is_cut = max(len(old), len(new)) > most
-    tokens = _DiffTokens.of(old, most), _DiffTokens.of(new, most)
+    tokens = _DiffTable.of(old, most), _DiffTable.of(new, most)
     matches = _without_islands(*tokens, _match_tokens(tokens[0].words, tokens[1].words))
     pieces = list(_merge_pieces(_alternating_pieces(*tokens, _align_to_sentences(*tokens, matches))))
     if is_cut and len(pieces) > 1 and "" in pieces[-1]:
         pieces.pop()  # the other text may have it too, beyond the limit
-    return TextDiff(tuple(Change(*piece) for piece in pieces), is_cut)
+    return TextComparison(tuple(Change(*piece) for piece in pieces), is_cut)
 
 
 @dataclass(frozen=True, slots=True)
-class _DiffTokens:
+class _DiffTable:
     """The tokens of a text, and the whitespace before the first and after each of them."""
 
     words: tuple[str, ...]
     blanks: tuple[str, ...]  #: whitespace, one more than words
 
     @classmethod
-    def of(cls, text: str, most: int) -> _DiffTokens:
+    def of(cls, text: str, most: int) -> _DiffTable:
         """Tokenize a text; the last token of a truncated text is left out, since it may be incomplete."""
         start = len(text[:most]) - len(text[:most].lstrip())
         found = _TOKEN.findall(text[:most], start)
@@ -83,7 +83,7 @@ class _DiffTokens:
         return "".join(part for pair in pairs for part in pair)
 
 
-def _alternating_pieces(old: _DiffTokens, new: _DiffTokens, matches: Sequence[TokenMatch]) -> Iterator[DiffPiece]:
+def _alternating_pieces(old: _DiffTable, new: _DiffTable, matches: Sequence[TokenMatch]) -> Iterator[DiffPiece]:
     yield old.blanks[0], new.blanks[0]
     for (a, b), (next_a, next_b) in pairwise([(-1, -1), *matches, (len(old.words), len(new.words))]):
         yield old.between(a + 1, next_a), new.between(b + 1, next_b)
@@ -198,7 +198,7 @@ def _backtrack(old: Sequence[str], new: Sequence[str], rows: Sequence[int]) -> l
 # -- accidental matches -----------------------------------------------------------------------
 
 
-def _without_islands(old: _DiffTokens, new: _DiffTokens, matches: Sequence[TokenMatch]) -> Sequence[TokenMatch]:
+def _without_islands(old: _DiffTable, new: _DiffTable, matches: Sequence[TokenMatch]) -> Sequence[TokenMatch]:
     """Remove short accidental matches ("of the") between passages that differ."""
     weights = _letter_offsets(old.words), _letter_offsets(new.words)
     for _ in range(MAX_ISLAND_PASSES):
@@ -246,7 +246,7 @@ def _letter_offsets(words: Sequence[str]) -> list[int]:
 # -- boundaries of insertions and deletions ---------------------------------------------------
 
 
-def _align_to_sentences(old: _DiffTokens, new: _DiffTokens, matches: Sequence[TokenMatch]) -> list[TokenMatch]:
+def _align_to_sentences(old: _DiffTable, new: _DiffTable, matches: Sequence[TokenMatch]) -> list[TokenMatch]:
     """Move insertions and deletions to the start of a sentence where there is a choice.
 
     "b. a b. c" is "b. c" with either "a b. " or " a b." inserted.
@@ -261,7 +261,7 @@ def _align_to_sentences(old: _DiffTokens, new: _DiffTokens, matches: Sequence[To
     return slid
 
 
-def _slide_passage(matches: list[TokenMatch], index: int, text: _DiffTokens, side: int) -> None:
+def _slide_passage(matches: list[TokenMatch], index: int, text: _DiffTable, side: int) -> None:
     """Move the passage before the match at ``index``, which only the text of this side has."""
     words, start, stop = text.words, matches[index - 1][side] + 1, matches[index][side]
     left = _slide_distance(matches, index - 1, -1, lambda step: words[start - 1 - step] == words[stop - 1 - step])
@@ -282,7 +282,7 @@ def _slide_distance(matches: Sequence[TokenMatch], index: int, way: int, fits: C
     return step
 
 
-def _start_score(text: _DiffTokens, index: int) -> int:
+def _start_score(text: _DiffTable, index: int) -> int:
     """Score a word as the start of a passage: 2 for a line, 1 for a sentence, 0 otherwise."""
     if index == 0 or "\n" in text.blanks[index]:
         return 2

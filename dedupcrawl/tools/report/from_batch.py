@@ -14,14 +14,14 @@ from dedupcrawl.decision import Matcher, Status, Verdict, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Relation
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.ledger.counters import similarity_threshold
-from dedupcrawl.ledger.ledger import ClusterSize
+from dedupcrawl.ledger.ledger import ClusterCount
 from dedupcrawl.ledger.ledger_schema import sampling_hash
 from dedupcrawl.page.signatures import evidence_with_layout
-from dedupcrawl.sites import SiteNotice
+from dedupcrawl.sites.site_counts import SiteNotice
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
-from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict
+from dedupcrawl.tools.report.report_model import ListedPage, SourcePair, SourceReport, row_from_verdict
 from dedupcrawl.utils.formatting import counted
 from dedupcrawl.utils.iteration import NoProgress
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.columns import Numbers
     from dedupcrawl.batch.finished_batch import FinishedBatch
-    from dedupcrawl.detectors.base import Opinion
+    from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.page.model import Page
     from dedupcrawl.tools.report.report_model import PairKey, Report
     from dedupcrawl.utils.iteration import Progress
@@ -56,7 +56,7 @@ def report_from_batch(folder: Path, *, limits: ReportLimits | None = None, progr
     return build_report(input_from_batch(folder, limits, progress), limits, progress)
 
 
-def input_from_batch(folder: Path, limits: ReportLimits, progress: Progress) -> ReportInput:
+def input_from_batch(folder: Path, limits: ReportLimits, progress: Progress) -> SourceReport:
     """Return what a batch provides for a report; raises as :func:`report_from_batch` does."""
     return _BatchReader(open_finished_batch(folder), limits, progress).read()
 
@@ -78,13 +78,13 @@ class _BatchReader:
         self._clusters = batch_stats.largest_clusters(self._verdicts, self._given, limits.clusters)
         self._misses = self._near_misses()
 
-    def read(self) -> ReportInput:
+    def read(self) -> SourceReport:
         verdicts, given = self._verdicts, self._given
         rows = self._choose_rows()
         copies = np.flatnonzero(batch_stats.is_duplicate(verdicts) & (verdicts.of != NONE))
         thresholds = {name: similarity_threshold(each) for name, each in self._detectors.items()}
-        unmatched = (each.opinions for each in self._misses.unmatched)
-        return ReportInput(
+        unmatched = (each.assessments for each in self._misses.unmatched)
+        return SourceReport(
             about=self._about(),
             figures=batch_stats.totals_of_batch(verdicts, given, self._sizes),
             rows=(self._listed(row) for row in rows.tolist()),
@@ -100,13 +100,13 @@ class _BatchReader:
             histograms=batch_stats.similarity_histograms(verdicts, unmatched, thresholds),
         )
 
-    def _near_misses(self) -> batch_stats.NearMisses:
+    def _near_misses(self) -> batch_stats.NearMissResult:
         order = self._finished.corpus.order(self._finished.job)
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         kept = self._verdicts.keep & (self._verdicts.reason == NONE)
         return batch_stats.find_near_misses(
-            self._prints, rank, kept, self._verdicts.of, compare=self._opinions, progress=self._progress
+            self._prints, rank, kept, self._verdicts.of, compare=self._assessments, progress=self._progress
         )
 
     # -- metadata and notes -------------------------------------------------------------------
@@ -168,11 +168,11 @@ class _BatchReader:
         order = np.lexsort((_mix_bits(verdicts.founder[rows]), rank))
         return np.sort(rows[order[: self._limits.pages]])
 
-    def _cluster_size(self, founder: int, members: Numbers) -> ClusterSize:
+    def _cluster_size(self, founder: int, members: Numbers) -> ClusterCount:
         times = self._times[members]
         known = times[batch_stats.is_valid_time(times)]
         first, last = (float(known.min()), float(known.max())) if len(known) else (None, None)
-        return ClusterSize(self._cluster(founder), len(members), first, last)
+        return ClusterCount(self._cluster(founder), len(members), first, last)
 
     def _cluster(self, founder: int) -> str:
         return cluster_of(self._prints.sketch_record(founder))
@@ -186,7 +186,7 @@ class _BatchReader:
             host=self._hosts.name(row),
             time=time if batch_stats.is_valid_time(self._times[row : row + 1])[0] else None,
             bytes=int(self._sizes[row]),
-            fate="kept" if verdict.keep else "dropped",
+            outcome="kept" if verdict.keep else "dropped",
         )
         return ListedPage(page, sampling_hash(page.cluster or page.url), row, (row, of) if of != NONE else None)
 
@@ -224,10 +224,10 @@ class _BatchReader:
 
     # -- pairs --------------------------------------------------------------------------------
 
-    def _opinions(self, new: int, old: int) -> tuple[Opinion, ...]:
-        return self._matcher.opinions(self._prints.sketch_record(new), self._prints.sketch_record(old))
+    def _assessments(self, new: int, old: int) -> tuple[Assessment, ...]:
+        return self._matcher.assessments(self._prints.sketch_record(new), self._prints.sketch_record(old))
 
-    def _pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
+    def _pairs(self, wanted: Sequence[PairKey]) -> Iterator[SourcePair]:
         """Yield pairs, the first ones with texts, as far as the limit of characters allows."""
         pairs: list[RowPair] = [pair for pair in wanted if isinstance(pair, tuple)]
         pages = read_pages_again(self._finished, self._with_texts(pairs), MAX_CHARS + 1, self._progress)
@@ -243,22 +243,22 @@ class _BatchReader:
             rows.update(pair)
         return rows
 
-    def _pair(self, pair: RowPair, pages: Mapping[int, Page]) -> PairInput:
+    def _pair(self, pair: RowPair, pages: Mapping[int, Page]) -> SourcePair:
         new, old = pair
-        verdicts, opinions = self._verdicts, self._opinions(new, old)
+        verdicts, assessments = self._verdicts, self._assessments(new, old)
         related = verdicts.of[new] == old and verdicts.relation[new] != NONE
         if related:
             found = float(verdicts.similarity[new])
             similarity = None if np.isnan(found) else found
         else:
-            measured = (each.similarity for each in opinions if each.similarity is not None)
+            measured = (each.similarity for each in assessments if each.similarity is not None)
             similarity = max(measured, default=None)
         page, earlier = pages.get(new), pages.get(old)
-        return PairInput(
+        return SourcePair(
             key=pair,
             new=self._prints.url(new),
             old=self._prints.url(old),
-            opinions=opinions,
+            assessments=assessments,
             relation=str(RELATIONS[verdicts.relation[new]]) if related else "",
             decided=verdicts.detectors[verdicts.detector[new]] if related else "",
             similarity=similarity,

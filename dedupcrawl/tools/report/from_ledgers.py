@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import SettingError
 from dedupcrawl.ledger.counters import merge_flows, merge_histograms, merge_hosts, merge_slices, totals_from_counters
-from dedupcrawl.ledger.ledger import ClusterSize, Ledger
-from dedupcrawl.ledger.ledger_schema import Fate, is_sampled, sampling_hash, stored_host
-from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
+from dedupcrawl.ledger.ledger import ClusterCount, Ledger
+from dedupcrawl.ledger.ledger_schema import Outcome, is_sampled, sampling_hash, stored_host
+from dedupcrawl.sites.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
-from dedupcrawl.tools.report.report_model import ListedPage, PairInput, ReportInput, row_from_verdict, siblings_text
+from dedupcrawl.tools.report.report_model import ListedPage, SourcePair, SourceReport, row_from_verdict, siblings_text
 from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class _LedgersReader:
         self._misses = self._near_misses()
         self._sites = SiteCounts(MAX_LISTED_SITES, is_sample=self._level > 0)
 
-    def read(self) -> ReportInput:
+    def read(self) -> SourceReport:
         ledgers = self._ledgers
         counts: Counter[str] = Counter()
         detectors: Counter[str] = Counter()
@@ -67,7 +67,7 @@ class _LedgersReader:
             counts.update(ledger.counts)
             detectors.update(ledger.detectors)
         clusters = self._clusters()
-        return ReportInput(
+        return SourceReport(
             about=self._about(),
             figures=totals_from_counters(counts),
             rows=self._rows(),
@@ -98,7 +98,7 @@ class _LedgersReader:
             "ended": None if None in ends else max(end for end in ends if end is not None),
         }
 
-    def _notes(self, clusters: Sequence[ClusterSize], counts: Mapping[str, int]) -> Iterator[str]:
+    def _notes(self, clusters: Sequence[ClusterCount], counts: Mapping[str, int]) -> Iterator[str]:
         ledgers = self._ledgers
         samples = [ledger.sample for ledger in ledgers]
         if len(ledgers) > 1:
@@ -121,13 +121,13 @@ class _LedgersReader:
             yield f"Texts of one in {texts:,} clusters were kept."
         if any(size.pages > self._limits.cluster_pages for size in clusters[: self._limits.clusters]):
             yield f"Of a cluster at most {self._limits.cluster_pages:,} pages are named; its size is exact."
-        if open_ := sum(1 for ledger in ledgers for _ in ledger.rows(Fate.OPEN)):
+        if open_ := sum(1 for ledger in ledgers for _ in ledger.rows(Outcome.OPEN)):
             yield f"{open_:,} of the pages listed were under way when the run ended, or the ledger was read."
 
     # -- pages --------------------------------------------------------------------------------
 
-    def _clusters(self) -> tuple[ClusterSize, ...]:
-        found: dict[str, ClusterSize] = {}
+    def _clusters(self) -> tuple[ClusterCount, ...]:
+        found: dict[str, ClusterCount] = {}
         alone = len(self._ledgers) == 1
         for ledger in self._ledgers:
             # Each of two workers may have one page of a cluster.
@@ -161,10 +161,10 @@ class _LedgersReader:
         ]
         return tuple((number, page, index) for _, number, page, index in sorted(found)[: self._limits.misses])
 
-    def _pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
+    def _pairs(self, wanted: Sequence[PairKey]) -> Iterator[SourcePair]:
         return (pair for key in wanted if (pair := self._pair(key)) is not None)
 
-    def _pair(self, key: Any) -> PairInput | None:
+    def _pair(self, key: Any) -> SourcePair | None:
         number, page, index = key
         row = self._ledgers[number].row(page)
         if row is None:
@@ -178,11 +178,11 @@ class _LedgersReader:
         old, old_text = self._earlier_page(number, row, old_url, cluster)
         related = index == _RELATED_PAGE
         nearest = compared.nearest if compared else None
-        return PairInput(
+        return SourcePair(
             key=key,
             new=row.entry.url,
             old=old_url,
-            opinions=compared.opinions if compared else (),
+            assessments=compared.assessments if compared else (),
             relation=str(verdict.relation or "") if related else "",
             decided=(verdict.detector or "") if related else "",
             similarity=verdict.similarity if related else nearest.similarity if nearest else None,
@@ -222,11 +222,11 @@ class _LedgersReader:
                     yield each, row
 
 
-def _add_sizes(one: ClusterSize | None, two: ClusterSize) -> ClusterSize:
+def _add_sizes(one: ClusterCount | None, two: ClusterCount) -> ClusterCount:
     if one is None:
         return two
     first, last = min(one.first or 0.0, two.first or 0.0), max(one.last or 0.0, two.last or 0.0)
-    return ClusterSize(two.name, one.pages + two.pages, first, last)
+    return ClusterCount(two.name, one.pages + two.pages, first, last)
 
 
 def _counter_notes(counts: Mapping[str, int]) -> Iterator[str]:
@@ -267,5 +267,5 @@ def _page_row(row: LedgerRow) -> PageRow:
         host=stored_host(entry.url),
         time=entry.time,
         bytes=entry.bytes,
-        fate=str(row.fate),
+        outcome=str(row.outcome),
     )

@@ -12,14 +12,14 @@ from dedupcrawl.decision import Matcher, Status, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, DedupError, SettingError, package_version
 from dedupcrawl.ledger import counters
-from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, Host, RunTotals, Slice
-from dedupcrawl.ledger.ledger import ClusterSize
+from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, HostCount, RunCounts, SliceCount
+from dedupcrawl.ledger.ledger import ClusterCount
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash, stored_host
-from dedupcrawl.sites import MAX_LISTED_SITES, SiteCounts
+from dedupcrawl.sites.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import ClaimState, log_damage
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report, choose_rows
-from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput, ReportInput, no_pairs
+from dedupcrawl.tools.report.report_model import ListedPage, PageRow, SourcePair, SourceReport, no_pairs
 from dedupcrawl.utils.formatting import counted
 from dedupcrawl.utils.iteration import NoProgress
 from dedupcrawl.utils.redaction import hide_password
@@ -82,7 +82,7 @@ def _choose_namespace(url: str, namespace: str | None) -> str:
     return namespace
 
 
-def _input_from_store(store: Store, limits: ReportLimits, progress: Progress, on_damage: OnDamage) -> ReportInput:
+def _input_from_store(store: Store, limits: ReportLimits, progress: Progress, on_damage: OnDamage) -> SourceReport:
     info = store.info()
     progress.begin("pages", info.pages)
     scan = StoreScan(progress, on_damage)
@@ -93,15 +93,15 @@ def _input_from_store(store: Store, limits: ReportLimits, progress: Progress, on
         base = Config() if store.secret is None else Config(seed=store.secret)
         config = recovered(json.loads(info.scheme), base).config
         matcher = Matcher(build_detectors(config))
-        neighbours = StoreNeighbours(store, scan, matcher, limits.misses, progress)
+        neighbours = NeighbourScan(store, scan, matcher, limits.misses, progress)
     except DedupError as error:  # a detector of another version, or a missing lexicon
         notes.append(f"Pages were not compared: {error}")
     if neighbours:
         notes.append(neighbours.note(scan.pages))
     pages = scan.pages
-    return ReportInput(
+    return SourceReport(
         about=_about(info, config),
-        figures=RunTotals(pages, pages, kept=pages, dropped=0, duplicates={}, related={}, unchecked={}),
+        figures=RunCounts(pages, pages, kept=pages, dropped=0, duplicates={}, related={}, unchecked={}),
         rows=iter(rows),
         clusters=scan.clusters(limits.clusters),
         misses=tuple(each.key for each in neighbours.nearest) if neighbours else (),
@@ -143,7 +143,7 @@ class StoreScan:
         self._claimed = 0  # pages that are not committed
         self._level = 0  # sampling level of the clusters
         self._hosts: Counter[str] = Counter()
-        self._clusters: dict[str, ClusterSize] = {}
+        self._clusters: dict[str, ClusterCount] = {}
         self._slices: dict[int, tuple[int, int, int]] = {}
         self._width = 1
         self._lookups: list[tuple[int, int]] = []  # heap of negative hashes and ids
@@ -163,18 +163,18 @@ class StoreScan:
                 self._trim()
         self._trim()
 
-    def hosts(self) -> tuple[Host, ...]:
+    def hosts(self) -> tuple[HostCount, ...]:
         """Return the hosts, most pages first."""
-        return tuple(Host(name, count, count, 0) for name, count in self._hosts.most_common())
+        return tuple(HostCount(name, count, count, 0) for name, count in self._hosts.most_common())
 
-    def clusters(self, most: int) -> tuple[ClusterSize, ...]:
+    def clusters(self, most: int) -> tuple[ClusterCount, ...]:
         """Return the largest clusters with at least two pages."""
         several = (each for each in self._clusters.values() if each.pages > 1)
         return tuple(heapq.nsmallest(most, several, key=lambda each: (-each.pages, each.name)))
 
-    def slices(self) -> tuple[Slice, ...]:
+    def slices(self) -> tuple[SliceCount, ...]:
         """Return the number of kept pages by time slice."""
-        known = (Slice(float(at * self._width), *counts) for at, counts in sorted(self._slices.items()))
+        known = (SliceCount(float(at * self._width), *counts) for at, counts in sorted(self._slices.items()))
         return counters.merge_slices([(self._width, known)])
 
     def notes(self) -> Iterator[str]:
@@ -214,9 +214,9 @@ class StoreScan:
 
     def _count_in_cluster(self, name: str, hashed: int, seen: float) -> None:
         if is_sampled(hashed, self._level):
-            before = self._clusters.get(name, ClusterSize(name, 0, seen, seen))
+            before = self._clusters.get(name, ClusterCount(name, 0, seen, seen))
             first, last = min(before.first or seen, seen), max(before.last or seen, seen)
-            self._clusters[name] = ClusterSize(name, before.pages + 1, first, last)
+            self._clusters[name] = ClusterCount(name, before.pages + 1, first, last)
 
     def _trim(self) -> None:
         while len(self._clusters) > MAX_CLUSTERS:
@@ -230,7 +230,7 @@ class StoreScan:
             self._width = width
 
 
-class StoreNeighbours:
+class NeighbourScan:
     """Pages of a store that share keys: the similarities of those that do not match, and the sites of those that do.
 
     Args:
@@ -243,7 +243,7 @@ class StoreNeighbours:
 
     def __init__(self, store: Store, scan: StoreScan, matcher: Matcher, most: int, progress: Progress) -> None:
         ids = scan.lookups
-        self.nearest: list[PairInput] = []  #: highest similarity first
+        self.nearest: list[SourcePair] = []  #: highest similarity first
         self.sites = SiteCounts(MAX_LISTED_SITES, is_sample=len(ids) < scan.pages)
         self._compared = 0  # pairs
         self._lookups = len(ids)
@@ -263,9 +263,9 @@ class StoreNeighbours:
             self._count_site(new, earlier[:MAX_RELATED], matcher)
             for pair in _unmatched_pairs(new, earlier[-MAX_CANDIDATES:], matcher):
                 self._compared += 1
-                for opinion in pair.opinions:
-                    if opinion.similarity is not None:
-                        self._missed[opinion.detector, counters.bin_of(opinion.similarity)] += 1
+                for assessment in pair.assessments:
+                    if assessment.similarity is not None:
+                        self._missed[assessment.detector, counters.bin_of(assessment.similarity)] += 1
                 self.nearest.append(pair)
             self.nearest = sorted(self.nearest, key=lambda pair: -(pair.similarity or 0.0))[:most]
 
@@ -274,7 +274,7 @@ class StoreNeighbours:
         relation, of = (found[0].relation, found[0].candidate.record.url) if found else (None, None)
         self.sites.add(new.record.url, relation, of)
 
-    def pairs(self, wanted: Sequence[PairKey]) -> Iterator[PairInput]:
+    def pairs(self, wanted: Sequence[PairKey]) -> Iterator[SourcePair]:
         """Yield the pairs with these keys."""
         known = {each.key: each for each in self.nearest}
         return (known[key] for key in wanted if key in known)
@@ -300,13 +300,13 @@ class StoreNeighbours:
         return f"For near misses {some} were compared with others under their keys: {pairs}."
 
 
-def _unmatched_pairs(new: Candidate, earlier: Sequence[Candidate], matcher: Matcher) -> Iterator[PairInput]:
+def _unmatched_pairs(new: Candidate, earlier: Sequence[Candidate], matcher: Matcher) -> Iterator[SourcePair]:
     """Yield pairs of a page and earlier pages that share a key with it and do not match."""
     for old in earlier:
         if new.record.url == old.record.url:
             continue
-        opinions = matcher.opinions(new.record, old.record)
-        similarities = [each.similarity for each in opinions if each.similarity is not None]
-        if similarities and not any(each.match for each in opinions):
+        assessments = matcher.assessments(new.record, old.record)
+        similarities = [each.similarity for each in assessments if each.similarity is not None]
+        if similarities and not any(each.match for each in assessments):
             key, urls = (new.id, old.id), (new.record.url, old.record.url)
-            yield PairInput(key, *urls, opinions, similarity=max(similarities))
+            yield SourcePair(key, *urls, assessments, similarity=max(similarities))

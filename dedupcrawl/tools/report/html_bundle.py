@@ -43,7 +43,7 @@ _NUMBER = r"[\d.,]+(?: of [\d.,]+)?"
 _UNITS = ("bytes", "d", "h", "min", "s")
 
 
-class PageLanguage(StrEnum):
+class LanguageCode(StrEnum):
     """The language of an HTML page."""
 
     AUTO = "auto"  #: that of the browser: Chinese if it asks for Chinese first, else English
@@ -52,7 +52,7 @@ class PageLanguage(StrEnum):
 
 
 @dataclass(frozen=True)
-class Messages:
+class MessageTable:
     """The texts of a page in one language."""
 
     language: str = "en"  #: the attribute ``lang`` of the page
@@ -62,7 +62,7 @@ class Messages:
     def text(self, message: str, **values: object) -> str:
         """Return a message with its values; in English if it has no translation.
 
-        >>> Messages("zh-CN", {"{n} pages": "{n} 个页面"}).text("{n} pages", n=3)
+        >>> MessageTable("zh-CN", {"{n} pages": "{n} 个页面"}).text("{n} pages", n=3)
         '3 个页面'
         """
         return _filled(self.messages.get(message, message), values)
@@ -71,7 +71,7 @@ class Messages:
         """Return a sentence of the package in the language of the page, or as it is.
 
         >>> of = {"near-duplicate of {of}: {parts}": "与 {of} 近似重复：{parts}", "{x} alike": "相似度 {x}"}
-        >>> Messages("zh-CN", {}, of).sentence("near-duplicate of https://a.example: 0.9 alike, odd")
+        >>> MessageTable("zh-CN", {}, of).sentence("near-duplicate of https://a.example: 0.9 alike, odd")
         '与 https://a.example 近似重复：相似度 0.9，odd'
         """
         if text in self.sentences:
@@ -100,11 +100,11 @@ class Messages:
         return self.sentence(text) if name in _NESTED else text
 
 
-ENGLISH = Messages()
+ENGLISH = MessageTable()
 
 
 @cache
-def chinese(package: str = _PACKAGE) -> Messages:
+def chinese(package: str = _PACKAGE) -> MessageTable:
     """Return the Chinese messages of a package, and those that all pages share."""
     messages: dict[str, str] = {}
     sentences: dict[str, str] = {}
@@ -112,12 +112,12 @@ def chinese(package: str = _PACKAGE) -> Messages:
         found = json.loads((files(each) / "web" / "zh.json").read_text("utf-8"))
         messages |= found["messages"]
         sentences |= found["sentences"]
-    return Messages("zh-CN", messages, sentences)
+    return MessageTable("zh-CN", messages, sentences)
 
 
-def page_languages(language: PageLanguage, package: str = _PACKAGE) -> tuple[Messages, ...]:
+def page_languages(language: LanguageCode, package: str = _PACKAGE) -> tuple[MessageTable, ...]:
     """Return the languages in which a page is made; the browser shows the first, or the one that it asks for."""
-    made = {PageLanguage.EN: (ENGLISH,), PageLanguage.ZH: (chinese(package),)}
+    made = {LanguageCode.EN: (ENGLISH,), LanguageCode.ZH: (chinese(package),)}
     return made.get(language, (ENGLISH, chinese(package)))
 
 
@@ -153,7 +153,7 @@ def assemble_page(
     scripts: Sequence[str] = (),
     data: Sequence[Markup] = (),
     allow: Mapping[str, str] | None = None,
-    languages: Sequence[Messages] = (ENGLISH,),
+    languages: Sequence[MessageTable] = (ENGLISH,),
     **context: object,
 ) -> str:
     """Return a page as HTML.
@@ -186,18 +186,18 @@ def assemble_page(
     )
 
 
-def _words(messages: Messages) -> dict[str, Callable[..., str]]:
+def _words(messages: MessageTable) -> dict[str, Callable[..., str]]:
     """Return the functions of templates for texts: ``_`` for their own, ``told`` for sentences of the package."""
     return {"_": messages.text, "told": messages.sentence, "amount": messages.amount}
 
 
-def _catalogue(messages: Messages) -> dict[str, Mapping[str, str]]:
+def _catalogue(messages: MessageTable) -> dict[str, Mapping[str, str]]:
     return {"messages": messages.messages, "sentences": messages.sentences}
 
 
 def template_environment(package: str = _PACKAGE) -> Environment:
     """Return the template environment of a package, with this package as fallback; it escapes all values."""
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # every command needs PageLanguage
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  # every command needs LanguageCode
 
     folders = dict.fromkeys((package, _PACKAGE))
     return Environment(

@@ -14,9 +14,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dedupcrawl.identity import name_tokens
+from dedupcrawl.identity.identity_sketch import name_tokens
 from dedupcrawl.tools.report.charts import draw_hosts, draw_similarity, draw_time, outcome_bar
-from dedupcrawl.tools.report.html_bundle import PageLanguage, assemble_page, deflated_json_element, page_languages
+from dedupcrawl.tools.report.html_bundle import LanguageCode, assemble_page, deflated_json_element, page_languages
 from dedupcrawl.utils import formatting
 from dedupcrawl.utils.resources import atomic_output
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from dedupcrawl.detectors.base import Bar, Exhibit, Opinion
-    from dedupcrawl.sites import SiteNotice
-    from dedupcrawl.tools.report.html_bundle import Messages
-    from dedupcrawl.tools.report.report_model import Cluster, PageRow, Pair, Report
+    from dedupcrawl.detectors.base import Assessment, Evidence, Threshold
+    from dedupcrawl.sites.site_counts import SiteNotice
+    from dedupcrawl.tools.report.html_bundle import MessageTable
+    from dedupcrawl.tools.report.report_model import ClusterRow, PageRow, Pair, Report
 
     Column = list[object]
     from pathlib import Path
@@ -38,7 +38,7 @@ MAX_PAGE_BYTES = 4_990_000  #: of the HTML file; below 5 MB it can be attached t
 MAX_URL_CHARS = 2_000  #: longer URLs are truncated, and are no links
 MAX_TITLE_CHARS = 300
 MAX_TEXT_CHARS = 1_000  #: of a sentence, a name or a piece of evidence
-MAX_EXHIBIT_POSITIONS = 10_000
+MAX_EVIDENCE_POSITIONS = 10_000
 _NOTES_BYTES = 1_000  #: reserved for notes about omitted data
 _WIDE_CHART, _NARROW_CHART = 1120, 340  #: width of the time chart on desktops and phones, pixels
 _MAX_HOSTS = 40  #: in the table of hosts
@@ -51,14 +51,14 @@ _SAFETY_FACTOR = 0.97  #: fewer rows compress a little worse than the estimate a
 
 
 @dataclass(frozen=True, slots=True)
-class Payload:
+class RenderContext:
     """The data elements of a page, and notes about omitted data."""
 
     data: tuple[Markup, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def render_report(report: Report, most_bytes: int = MAX_PAGE_BYTES, language: PageLanguage = PageLanguage.AUTO) -> str:
+def render_report(report: Report, most_bytes: int = MAX_PAGE_BYTES, language: LanguageCode = LanguageCode.AUTO) -> str:
     """Return the HTML page of a report.
 
     Args:
@@ -67,12 +67,12 @@ def render_report(report: Report, most_bytes: int = MAX_PAGE_BYTES, language: Pa
         language: of the page.
     """
     languages = page_languages(language)
-    frame = len(_render(report, Payload(), languages).encode())
+    frame = len(_render(report, RenderContext(), languages).encode())
     payload = fit_payload(report, most_bytes - frame - _NOTES_BYTES * len(languages))
     return _render(report, payload, languages)
 
 
-def _render(report: Report, payload: Payload, languages: Sequence[Messages]) -> str:
+def _render(report: Report, payload: RenderContext, languages: Sequence[MessageTable]) -> str:
     settings = report.settings.items()
     charts = (draw_time(report.slices, width) for width in (_WIDE_CHART, _NARROW_CHART))
     return assemble_page(
@@ -109,7 +109,7 @@ def is_web_url(url: str) -> bool:
 # -- size limit -------------------------------------------------------------------------------
 
 
-def fit_payload(report: Report, most: int) -> Payload:
+def fit_payload(report: Report, most: int) -> RenderContext:
     """Return the data of a report in at most ``most`` bytes."""
     pairs, complete = _encode_pairs(report, most // 2)
     rest = most - len(pairs)
@@ -118,7 +118,7 @@ def fit_payload(report: Report, most: int) -> Payload:
         _omission_note("pairs are shown with their texts and all evidence", complete, len(report.pairs)),
         _omission_note("noted pages are in the table", rows, len(report.pages)),
     )
-    return Payload((pages, pairs), tuple(filter(None, notes)))
+    return RenderContext((pages, pairs), tuple(filter(None, notes)))
 
 
 def _shrink_to_fit(count: int, most: int, encode: Callable[[int], Markup]) -> tuple[Markup, int]:
@@ -154,8 +154,8 @@ def _encode_pairs(report: Report, most: int) -> tuple[Markup, int]:
 
 def _without_texts(pair: Pair) -> Pair:
     """Keep the verdict and its conditions only."""
-    opinions = tuple(replace(each, figures={}, exhibits=()) for each in pair.opinions)
-    return replace(pair, changes=(), opinions=opinions)
+    assessments = tuple(replace(each, figures={}, evidence=()) for each in pair.assessments)
+    return replace(pair, changes=(), assessments=assessments)
 
 
 def _omission_note(what: str, shown: int, known: int) -> str:
@@ -190,7 +190,7 @@ def page_columns(pages: Sequence[PageRow]) -> dict[str, object]:
         "time": _time_deltas(pages),
         "bytes": [page.bytes for page in pages],
         "status": names("status"),
-        "fate": names("fate"),
+        "outcome": names("outcome"),
         "relation": names("relation"),
         "detector": names("detector"),
         "reason": names("reason"),
@@ -247,7 +247,7 @@ def _related_rows(pages: Sequence[PageRow]) -> Column:
     return [rows.get(page.of, truncate(page.of, MAX_URL_CHARS)) if page.of else "" for page in pages]
 
 
-def cluster_values(cluster: Cluster) -> dict[str, object]:
+def cluster_values(cluster: ClusterRow) -> dict[str, object]:
     """Return a cluster as plain values."""
     return {
         "name": truncate(cluster.name),
@@ -270,7 +270,7 @@ def pair_values(pair: Pair) -> dict[str, object]:
         "relation": truncate(pair.relation),
         "decided": truncate(pair.decided),
         "similarity": _rounded(pair.similarity),
-        "opinions": [_opinion(each) for each in pair.opinions],
+        "assessments": [_assessment(each) for each in pair.assessments],
         "changes": [each.new if each.is_equal else [each.old, each.new] for each in pair.changes],
         "isCut": pair.is_cut,
         "siblings": truncate(pair.siblings),
@@ -286,36 +286,36 @@ def _own_words(pair: Pair) -> tuple[str, str]:
     return " ".join([word for word in new if word not in old]), " ".join([word for word in old if word not in new])
 
 
-def _opinion(opinion: Opinion) -> dict[str, object]:
+def _assessment(assessment: Assessment) -> dict[str, object]:
     return {
-        "detector": truncate(opinion.detector),
-        "relation": str(opinion.match.relation) if opinion.match else "",
-        "similarity": _rounded(opinion.similarity),
-        "figures": json_safe(opinion.figures),
-        "bars": [_bar(each) for each in opinion.bars],
-        "partBars": [_bar(each) for each in opinion.part_bars],
-        "exhibits": [_exhibit(each) for each in opinion.exhibits],
-        "silent": truncate(opinion.silent),
+        "detector": truncate(assessment.detector),
+        "relation": str(assessment.match.relation) if assessment.match else "",
+        "similarity": _rounded(assessment.similarity),
+        "figures": json_safe(assessment.figures),
+        "thresholds": [_threshold(each) for each in assessment.thresholds],
+        "partThresholds": [_threshold(each) for each in assessment.part_thresholds],
+        "evidence": [_evidence(each) for each in assessment.evidence],
+        "silent": truncate(assessment.silent),
     }
 
 
-def _bar(bar: Bar) -> dict[str, object]:
+def _threshold(threshold: Threshold) -> dict[str, object]:
     return {
-        "constant": truncate(bar.constant),
-        "measure": truncate(bar.measure),
-        "value": _rounded(bar.value),
-        "found": _rounded(bar.found),
-        "atLeast": bar.at_least,
-        "isStrict": bar.is_strict,
-        "isMet": bar.is_met,
+        "constant": truncate(threshold.constant),
+        "measure": truncate(threshold.measure),
+        "value": _rounded(threshold.value),
+        "found": _rounded(threshold.found),
+        "atLeast": threshold.at_least,
+        "isStrict": threshold.is_strict,
+        "isMet": threshold.is_met,
     }
 
 
-def _exhibit(exhibit: Exhibit) -> dict[str, object]:
-    elements = {name: getattr(exhibit, name) for name in ("shared", "only_new", "only_old")}
+def _evidence(piece: Evidence) -> dict[str, object]:
+    elements = {name: getattr(piece, name) for name in ("shared", "only_new", "only_old")}
     return {
-        "unit": truncate(exhibit.unit),
-        "agreeing": exhibit.agreeing[:MAX_EXHIBIT_POSITIONS],
+        "unit": truncate(piece.unit),
+        "agreeing": piece.agreeing[:MAX_EVIDENCE_POSITIONS],
         **{name: [truncate(each) for each in texts] for name, texts in elements.items()},
     }
 
@@ -349,7 +349,7 @@ def _rounded_time(time: float | None) -> float | None:
     return round(time, 1) if time is not None and math.isfinite(time) else None
 
 
-def save_report(report: Report, path: Path, language: PageLanguage = PageLanguage.AUTO) -> int:
+def save_report(report: Report, path: Path, language: LanguageCode = LanguageCode.AUTO) -> int:
     """Write the HTML file atomically, and return its size in bytes; raises DedupError on failure."""
     page = render_report(report, language=language).encode("utf-8", "replace")
     with atomic_output(path) as unfinished:

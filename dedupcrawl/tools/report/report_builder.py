@@ -9,17 +9,17 @@ from heapq import nsmallest
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
-from dedupcrawl.ledger.counters import OTHER_HOSTS, Flow, Host
+from dedupcrawl.ledger.counters import OTHER_HOSTS, FlowCount, HostCount
 from dedupcrawl.tools.report.diff import compare_texts
-from dedupcrawl.tools.report.report_model import Cluster, Pair, Report
+from dedupcrawl.tools.report.report_model import ClusterRow, Pair, Report
 from dedupcrawl.utils.formatting import counted
 from dedupcrawl.utils.iteration import NoProgress
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from dedupcrawl.ledger.ledger import ClusterSize
-    from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairInput, PairKey, ReportInput
+    from dedupcrawl.ledger.ledger import ClusterCount
+    from dedupcrawl.tools.report.report_model import ListedPage, PageRow, PairKey, SourcePair, SourceReport
     from dedupcrawl.utils.iteration import Progress
 
 
@@ -38,7 +38,7 @@ class ReportLimits:
     sites: int = 50  #: conspicuous ones
 
 
-def build_report(source: ReportInput, limits: ReportLimits | None = None, progress: Progress | None = None) -> Report:
+def build_report(source: SourceReport, limits: ReportLimits | None = None, progress: Progress | None = None) -> Report:
     """Build a report."""
     return _ReportBuilder(source, limits or ReportLimits(), progress or NoProgress()).run()
 
@@ -51,12 +51,12 @@ def choose_rows(rows: Iterable[ListedPage], most: int, clusters: Collection[str]
     """
 
     def rank(each: ListedPage) -> tuple[int, int]:
-        if each.row.fate == "dropped" or each.row.cluster in clusters:
+        if each.row.outcome == "dropped" or each.row.cluster in clusters:
             return 0, each.rank
         return 1 if each.row.relation else 2, each.rank
 
     chosen = nsmallest(most, rows, key=rank)
-    return sorted(chosen, key=lambda each: (each.row.fate != "dropped", each.row.time or 0.0, each.order))
+    return sorted(chosen, key=lambda each: (each.row.outcome != "dropped", each.row.time or 0.0, each.order))
 
 
 def choose_pairs(
@@ -79,7 +79,7 @@ def choose_pairs(
 
 
 class _ReportBuilder:
-    def __init__(self, source: ReportInput, limits: ReportLimits, progress: Progress) -> None:
+    def __init__(self, source: SourceReport, limits: ReportLimits, progress: Progress) -> None:
         self._source = source
         self._limits = limits
         self._progress = progress
@@ -118,7 +118,7 @@ class _ReportBuilder:
         pages, dropped = self._source.figures.pages, self._source.figures.dropped
         if len(rows) >= pages:
             return
-        listed = sum(each.row.fate == "dropped" for each in rows)
+        listed = sum(each.row.outcome == "dropped" for each in rows)
         of_dropped = f"all {dropped:,}" if listed >= dropped else f"{listed:,} of the {dropped:,}"
         chosen = ", chosen by cluster" if len(rows) == self._limits.pages else ""  # or the source has no more
         self._notes.append(
@@ -126,10 +126,10 @@ class _ReportBuilder:
         )
 
     def _cluster(
-        self, size: ClusterSize, members: Sequence[ListedPage], indexes: Mapping[int, int], titles: Mapping[str, str]
-    ) -> Cluster:
+        self, size: ClusterCount, members: Sequence[ListedPage], indexes: Mapping[int, int], titles: Mapping[str, str]
+    ) -> ClusterRow:
         known = (each.row.title or titles.get(each.row.url, "") for each in members)
-        return Cluster(
+        return ClusterRow(
             name=size.name,
             size=size.pages,
             hosts=len({each.row.host for each in members}),
@@ -155,7 +155,7 @@ class _ReportBuilder:
             self._notes.append(f"{without:,} of {shown} are shown without their texts.")
         return compared
 
-    def _select_hosts(self, hosts: Sequence[Host]) -> tuple[Host, ...]:
+    def _select_hosts(self, hosts: Sequence[HostCount]) -> tuple[HostCount, ...]:
         named = [each for each in hosts if each.name != OTHER_HOSTS]
         shown, rest = named[: self._limits.hosts], named[self._limits.hosts :]
         if rest:
@@ -163,18 +163,18 @@ class _ReportBuilder:
         rest += [each for each in hosts if each.name == OTHER_HOSTS]
         if rest:
             sums = (sum(getattr(each, name) for each in rest) for name in ("pages", "kept", "dropped"))
-            shown.append(Host(OTHER_HOSTS, *sums))
+            shown.append(HostCount(OTHER_HOSTS, *sums))
         return tuple(shown)
 
-    def _select_flows(self, flows: Sequence[Flow]) -> tuple[Flow, ...]:
+    def _select_flows(self, flows: Sequence[FlowCount]) -> tuple[FlowCount, ...]:
         shown, rest = flows[: self._limits.flows], flows[self._limits.flows :]
         if not rest:
             return tuple(shown)
         self._notes.append(f"{len(shown):,} of {len(flows):,} pairs of hosts are named, those with most copies.")
-        return (*shown, Flow(OTHER_HOSTS, OTHER_HOSTS, sum(each.pages for each in rest)))
+        return (*shown, FlowCount(OTHER_HOSTS, OTHER_HOSTS, sum(each.pages for each in rest)))
 
 
-def _cluster_members(rows: Sequence[ListedPage], sizes: Sequence[ClusterSize]) -> dict[str, list[ListedPage]]:
+def _cluster_members(rows: Sequence[ListedPage], sizes: Sequence[ClusterCount]) -> dict[str, list[ListedPage]]:
     """Return the pages of each cluster by time, the largest cluster first."""
     found: defaultdict[str, list[ListedPage]] = defaultdict(list)
     for each in rows:
@@ -183,7 +183,7 @@ def _cluster_members(rows: Sequence[ListedPage], sizes: Sequence[ClusterSize]) -
     return {name: sorted(found[name], key=lambda each: (each.row.time or 0.0, each.order)) for name in names}
 
 
-def _pair(both: PairInput, *, with_texts: bool) -> Pair:
+def _pair(both: SourcePair, *, with_texts: bool) -> Pair:
     diff = None
     if with_texts and both.new_text is not None and both.old_text is not None:
         diff = compare_texts(both.old_text, both.new_text)
@@ -192,7 +192,7 @@ def _pair(both: PairInput, *, with_texts: bool) -> Pair:
         old=both.old,
         new_title=both.new_title,
         old_title=both.old_title,
-        opinions=both.opinions,
+        assessments=both.assessments,
         relation=both.relation,
         decided=both.decided,
         similarity=both.similarity,

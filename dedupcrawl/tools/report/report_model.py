@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from dedupcrawl.decision import Verdict
-    from dedupcrawl.detectors.base import Opinion
-    from dedupcrawl.ledger.counters import Flow, Histogram, Host, RunTotals, Slice
-    from dedupcrawl.ledger.ledger import ClusterSize
-    from dedupcrawl.sites import SiteNotice
+    from dedupcrawl.detectors.base import Assessment
+    from dedupcrawl.ledger.counters import FlowCount, Histogram, HostCount, RunCounts, SliceCount
+    from dedupcrawl.ledger.ledger import ClusterCount
+    from dedupcrawl.sites.site_counts import SiteNotice
 
     PairKey = Hashable
 
@@ -37,7 +37,7 @@ class PageRow:
     time: float | None  #: Unix time; None: unknown
     bytes: int
     status: str
-    fate: str  #: "kept", "dropped", "released", or "open": its item was in progress when the run ended
+    outcome: str  #: "kept", "dropped", "released", or "open": its item was in progress when the run ended
     relation: str = ""
     of: str = ""
     cluster: str = ""
@@ -49,7 +49,7 @@ class PageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterRow:
     """Pages with the same content."""
 
     name: str
@@ -82,7 +82,7 @@ class Pair:
     old: str
     new_title: str
     old_title: str
-    opinions: tuple[Opinion, ...]
+    assessments: tuple[Assessment, ...]
     relation: str = ""  #: "" for a near miss
     decided: str = ""  #: detector that decided, "" for a near miss
     similarity: float | None = None  #: by that detector, or the highest one
@@ -101,17 +101,17 @@ class Report:
     made: float  #: Unix time of the report
     began: float | None  #: Unix time
     ended: float | None  #: Unix time; None: the run is in progress, or was killed
-    figures: RunTotals
+    figures: RunCounts
     sites: tuple[SiteNotice, ...] = ()  #: conspicuous sites, those with most such pages first
     settings: Mapping[str, str] = field(default_factory=dict)  #: settings that affect verdicts
     notes: tuple[str, ...] = ()  #: what is sampled, what is not stored, what failed
-    slices: tuple[Slice, ...] = ()
-    hosts: tuple[Host, ...] = ()  #: most pages first
-    flows: tuple[Flow, ...] = ()  #: most pages first
+    slices: tuple[SliceCount, ...] = ()
+    hosts: tuple[HostCount, ...] = ()  #: most pages first
+    flows: tuple[FlowCount, ...] = ()  #: most pages first
     detectors: Mapping[str, int] = field(default_factory=dict)  #: duplicates by the detector that decided
     histograms: tuple[Histogram, ...] = ()
     pages: tuple[PageRow, ...] = ()  #: all, or a sample; dropped pages first
-    clusters: tuple[Cluster, ...] = ()  #: the largest
+    clusters: tuple[ClusterRow, ...] = ()  #: the largest
     pairs: tuple[Pair, ...] = ()
     misses: tuple[int, ...] = ()  #: indexes in ``pairs`` of near misses, highest similarity first
 
@@ -127,7 +127,7 @@ class ListedPage:
 
 
 def row_from_verdict(
-    verdict: Verdict, *, url: str, host: str, time: float | None, bytes: int, fate: str, title: str = ""
+    verdict: Verdict, *, url: str, host: str, time: float | None, bytes: int, outcome: str, title: str = ""
 ) -> PageRow:
     """Return the row of a page with this verdict; ``time`` is a Unix time."""
     return PageRow(
@@ -137,7 +137,7 @@ def row_from_verdict(
         time=time,
         bytes=bytes,
         status=str(verdict.status),
-        fate=fate,
+        outcome=outcome,
         relation=str(verdict.relation or ""),
         of=verdict.of or "",
         cluster=verdict.cluster or "",
@@ -149,13 +149,13 @@ def row_from_verdict(
 
 
 @dataclass(frozen=True, slots=True)
-class PairInput:
+class SourcePair:
     """Two pages that a source can compare; fields as in :class:`Pair`."""
 
     key: PairKey
     new: str
     old: str
-    opinions: tuple[Opinion, ...]
+    assessments: tuple[Assessment, ...]
     relation: str = ""
     decided: str = ""
     similarity: float | None = None
@@ -166,28 +166,28 @@ class PairInput:
     siblings: str = ""
 
 
-def no_pairs(_: Sequence[PairKey]) -> Iterator[PairInput]:
+def no_pairs(_: Sequence[PairKey]) -> Iterator[SourcePair]:
     """Yield no pairs."""
     return iter(())
 
 
 @dataclass(frozen=True, slots=True)
-class ReportInput:
+class SourceReport:
     """What a source provides for a report; totals are exact even if ``rows`` is a sample."""
 
     about: Mapping[str, Any]  #: title, kind, version, began, ended and settings of the report
-    figures: RunTotals
+    figures: RunCounts
     rows: Iterable[ListedPage]
-    clusters: tuple[ClusterSize, ...] = ()  #: the largest, with at least two pages
+    clusters: tuple[ClusterCount, ...] = ()  #: the largest, with at least two pages
     misses: tuple[PairKey, ...] = ()  #: highest similarity first
     #: yields the pairs with these keys, in their order, without unknown ones
-    pairs: Callable[[Sequence[PairKey]], Iterable[PairInput]] = no_pairs
+    pairs: Callable[[Sequence[PairKey]], Iterable[SourcePair]] = no_pairs
     notes: tuple[str, ...] = ()
     #: returns conspicuous sites; called when ``rows`` were read
     sites: Callable[[], Sequence[SiteNotice]] = tuple
-    slices: tuple[Slice, ...] = ()
-    hosts: tuple[Host, ...] = ()
-    flows: tuple[Flow, ...] = ()
+    slices: tuple[SliceCount, ...] = ()
+    hosts: tuple[HostCount, ...] = ()
+    flows: tuple[FlowCount, ...] = ()
     detectors: Mapping[str, int] = field(default_factory=dict)
     histograms: tuple[Histogram, ...] = ()
 

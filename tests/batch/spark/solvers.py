@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from dedupcrawl.batch.job import Job
-from dedupcrawl.batch.spark.checkpoints import Checkpoints, ddl, solution_of, spark_fingerprint_schema
-from dedupcrawl.batch.spark.sweeps import Bounds, SweepResult, SweepSolver, with_founders
+from dedupcrawl.batch.spark.checkpoints import CheckpointFolder, ddl, solution_of, spark_fingerprint_schema
+from dedupcrawl.batch.spark.sweeps import SweepLimits, SweepResult, SweepSolver, with_founders
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from dedupcrawl.batch.columns import FingerprintTable
-    from dedupcrawl.batch.solver import Rules, Solution
+    from dedupcrawl.batch.solver import RowJudge, SolverResult
     from dedupcrawl.config import Config
 
-SWEEPS_ALONE = Bounds(tail=0)
+SWEEPS_ALONE = SweepLimits(tail=0)
 
 
 def table_of(spark: SparkSession, prints: FingerprintTable, sketches: int) -> DataFrame:
@@ -48,22 +48,22 @@ def on_spark(
     config: Config,
     *,
     prior: int = 0,
-    bounds: Bounds = SWEEPS_ALONE,
-) -> tuple[Solution, SweepResult]:
+    bounds: SweepLimits = SWEEPS_ALONE,
+) -> tuple[SolverResult, SweepResult]:
     """Solve by sweeps, in a folder of its own."""
     job = Job((), folder, config)
-    tables = Checkpoints(spark, (folder / uuid4().hex).as_uri())
+    tables = CheckpointFolder(spark, (folder / uuid4().hex).as_uri())
     table = tables.save(table_of(spark, prints, job.sketches), "prints")
     settled = SweepSolver(tables, table, job.rules, prior, bounds).run()
     said = with_founders(tables, settled.verdicts).toArrow()
     return solution_of(said, np.arange(len(prints)), job.rules().detectors, settled.crowding), settled
 
 
-def rules(config: Config) -> Rules:
+def rules(config: Config) -> RowJudge:
     return Job((), Path(), config).rules()
 
 
-def columns(found: Solution) -> dict[str, Any]:
+def columns(found: SolverResult) -> dict[str, Any]:
     """A solution as plain values."""
     names = ("keep", "of", "relation", "similarity", "detector", "founder")
     plain = {name: [None if x != x else x for x in getattr(found, name).tolist()] for name in names}

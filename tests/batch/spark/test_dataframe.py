@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl.batch import deduplicate
-from dedupcrawl.batch.spark.sweeps import Bounds
+from dedupcrawl.batch.spark.sweeps import SweepLimits
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
@@ -30,7 +30,7 @@ def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
 def test_all_rows_come_with_the_verdicts_of_a_crawl(spark: SparkSession, tmp_path: Path) -> None:
     rows = reprinted_texts(250)
     found = deduplicate(
-        frame(spark, rows), order_by="n", annotate=True, folder=tmp_path.as_uri(), bounds=Bounds(tail=0)
+        frame(spark, rows), order_by="n", annotate=True, folder=tmp_path.as_uri(), bounds=SweepLimits(tail=0)
     )
     told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
     assert [row["text"] for row in told] == [row["text"] for row in rows]
@@ -88,7 +88,7 @@ def test_siblings_and_refreshed_pages_are_told_as_in_a_crawl(spark: SparkSession
     rows += [{"url": f"https://a.example/{n}", "html": listing(n % 2)} for n in range(4)]
     numbered = [(row["url"], row["html"], number) for number, row in enumerate(rows)]
     pages = spark.createDataFrame(numbered[::-1], "url string, html string, n int")
-    found = deduplicate(pages, order_by="n", annotate=True, folder=tmp_path.as_uri(), bounds=Bounds(tail=0))
+    found = deduplicate(pages, order_by="n", annotate=True, folder=tmp_path.as_uri(), bounds=SweepLimits(tail=0))
     told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
     verdicts = crawled(Config(), rows)
     assert annotated_verdicts(told) == verdict_tuples(verdicts)

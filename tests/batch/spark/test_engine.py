@@ -12,7 +12,7 @@ import pytest
 from dedupcrawl.batch.formats import find_parts
 from dedupcrawl.batch.runner import run
 from dedupcrawl.batch.spark.engine import PartTask, SparkEngine, TaskResult, fingerprint_in_task
-from dedupcrawl.batch.spark.sweeps import Bounds
+from dedupcrawl.batch.spark.sweeps import SweepLimits
 from dedupcrawl.batch.workdir import Workdir, read_part_state
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
@@ -43,7 +43,7 @@ TIMES = {"seconds", "pages_per_second", "out"}
 
 def on_spark(session: Starting, batch: Batch, *inputs: Path, out: str = "spark", **how: Any) -> dict[str, Any]:
     job = batch.job(*inputs, out=out, **how)
-    return run(job, SparkEngine(session, job, Workdir(job.out), Bounds(tail=0)))
+    return run(job, SparkEngine(session, job, Workdir(job.out), SweepLimits(tail=0)))
 
 
 def written(folder: Path) -> dict[str, bytes]:

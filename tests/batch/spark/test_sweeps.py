@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.batch.columns import FingerprintTable
-from dedupcrawl.batch.solver import Crowding, solve
+from dedupcrawl.batch.solver import HotBucketCounts, solve
 from dedupcrawl.batch.spark.checkpoints import spark_fingerprint_schema
-from dedupcrawl.batch.spark.sweeps import Bounds, _candidate_rows, _to_fingerprint_batch, find_candidates
+from dedupcrawl.batch.spark.sweeps import SweepLimits, _candidate_rows, _to_fingerprint_batch, find_candidates
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
@@ -65,7 +65,7 @@ def test_ten_thousand_copies_and_three_thousand_strangers(spark: SparkSession, t
     assert columns(found) == columns(solve(prints, rules(CONFIG)))
     assert found.keep[:10_000].sum() == 1
     assert found.keep[10_000:].all()
-    assert found.crowding == Crowding(buckets=1, pages=3_000 - BUCKET_CAP - 1, fullest=3_000)
+    assert found.crowding == HotBucketCounts(buckets=1, pages=3_000 - BUCKET_CAP - 1, fullest=3_000)
     assert (settled.sweeps, settled.on_driver) == (2, 0)
 
 
@@ -77,8 +77,8 @@ def test_copies_behind_more_than_are_read_of_a_bucket(spark: SparkSession, tmp_p
     assert settled.on_driver == 0
 
 
-@pytest.mark.parametrize("bounds", [Bounds(sweeps=2, tail=0), Bounds(tail=100)])
-def test_a_chain_is_left_to_the_driver(spark: SparkSession, tmp_path: Path, bounds: Bounds) -> None:
+@pytest.mark.parametrize("bounds", [SweepLimits(sweeps=2, tail=0), SweepLimits(tail=100)])
+def test_a_chain_is_left_to_the_driver(spark: SparkSession, tmp_path: Path, bounds: SweepLimits) -> None:
     prints = prints_of(chain(21), 2)
     found, settled = on_spark(spark, tmp_path, prints, CONFIG, bounds=bounds)
     assert found.keep.tolist() == [number % 2 == 0 for number in range(21)]
@@ -98,12 +98,12 @@ def test_what_is_given_is_kept_and_clusters_are_named_after_the_first(spark: Spa
 
 def test_a_session_configures_where_sweeps_end(spark: SparkSession) -> None:
     own = spark.newSession()
-    assert Bounds.of(own) == Bounds()
+    assert SweepLimits.of(own) == SweepLimits()
     own.conf.set("spark.dedupcrawl.tail", "7")
-    assert Bounds.of(own) == Bounds(tail=7)
+    assert SweepLimits.of(own) == SweepLimits(tail=7)
     own.conf.set("spark.dedupcrawl.sweeps", "many")
     with pytest.raises(SettingError, match=r"spark\.dedupcrawl\.sweeps = 'many'"):
-        Bounds.of(own)
+        SweepLimits.of(own)
 
 
 Row = tuple[int, int, bool, bool, bool]

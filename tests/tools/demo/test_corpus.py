@@ -16,8 +16,8 @@ from dedupcrawl.tools.demo.corpus import (
     EDITS,
     ArticleBlock,
     Blocks,
+    EditContext,
     PlannedPage,
-    Reprint,
     apply_edits,
     load_content,
     sentences,
@@ -130,8 +130,8 @@ def test_short_notices_of_one_wording_stay_below_the_shortest_text_that_is_compa
     assert all(features(page).length < Config().min_chars for page in stopped)
 
 
-ZH = Reprint("zh", "江潮晚报网", "沈砚秋", "桥上的人。", seed=7)
-EN = Reprint("en", "The Harbour Courier", "Imogen Tarrant", "The quay.", seed=7)
+ZH = EditContext("zh", "江潮晚报网", "沈砚秋", "桥上的人。", seed=7)
+EN = EditContext("en", "The Harbour Courier", "Imogen Tarrant", "The quay.", seed=7)
 CHINESE = (ArticleBlock("天亮了。“船呢？”他问。船在已经结冰的河上。"), ArticleBlock("人在桥上，看了很久；没有做声。"))
 ENGLISH = (
     ArticleBlock("It was light. “Where’s the ferry?” he asked. Silence."),
@@ -170,7 +170,7 @@ def test_a_caption_is_no_paragraph() -> None:
 
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
-def test_the_last_sentence_goes(blocks: Blocks, reprint: Reprint) -> None:
+def test_the_last_sentence_goes(blocks: Blocks, reprint: EditContext) -> None:
     last = sentences(blocks[-1].text, reprint.language)[-1]
     assert text(apply_edits(("drop_end",), blocks, reprint)) == text(blocks).removesuffix("".join(last.split()))
 
@@ -180,7 +180,7 @@ def test_a_paragraph_of_one_sentence_goes_with_it() -> None:
 
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
-def test_splitting_anew_keeps_the_words_and_moves_the_paragraphs(blocks: Blocks, reprint: Reprint) -> None:
+def test_splitting_anew_keeps_the_words_and_moves_the_paragraphs(blocks: Blocks, reprint: EditContext) -> None:
     anew = apply_edits(("caption", "resplit"), blocks, reprint)
     assert text(anew) == text(blocks)
     assert [block.text for block in anew if not block.caption] != [block.text for block in blocks]
@@ -188,7 +188,7 @@ def test_splitting_anew_keeps_the_words_and_moves_the_paragraphs(blocks: Blocks,
 
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
-def test_width_and_quotes_change_signs_only(blocks: Blocks, reprint: Reprint) -> None:
+def test_width_and_quotes_change_signs_only(blocks: Blocks, reprint: EditContext) -> None:
     changed = apply_edits(("width", "quotes"), blocks, reprint)
     assert changed != blocks
     assert _letters(text(changed)) == _letters(text(blocks))
@@ -199,7 +199,7 @@ def _letters(text: str) -> str:
 
 
 @pytest.mark.parametrize(("blocks", "reprint"), CASES)
-def test_typos_are_few_and_the_same_every_time(blocks: Blocks, reprint: Reprint) -> None:
+def test_typos_are_few_and_the_same_every_time(blocks: Blocks, reprint: EditContext) -> None:
     mistyped = apply_edits(("typos",), blocks, reprint)
     wrong = sum(a != b for a, b in zip(text(mistyped), text(blocks), strict=True))
     assert 1 <= wrong <= 6
@@ -215,9 +215,9 @@ _PARAGRAPH = st.text(st.sampled_from('天地人的在，。？！”abc XYZ.?!�
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_PARAGRAPH, min_size=1, max_size=4), st.sampled_from([ZH, EN]), st.integers(0, 2**32))
-def test_any_text_survives_its_editors(paragraphs: list[str], reprint: Reprint, seed: int) -> None:
+def test_any_text_survives_its_editors(paragraphs: list[str], reprint: EditContext, seed: int) -> None:
     blocks = tuple(map(ArticleBlock, paragraphs))
-    reprint = Reprint(reprint.language, reprint.source, reprint.author, reprint.caption, seed)
+    reprint = EditContext(reprint.language, reprint.source, reprint.author, reprint.caption, seed)
     assert text(apply_edits(("resplit",), blocks, reprint)) == text(blocks)
     assert len(text(apply_edits(("typos",), blocks, reprint))) == len(text(blocks))
     assert text(blocks).startswith(text(apply_edits(("drop_end",), blocks, reprint)))

@@ -21,9 +21,9 @@ from typer.testing import CliRunner
 from dedupcrawl.cli import app
 from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.ledger.ledger_schema import Fate
+from dedupcrawl.ledger.ledger_schema import Outcome
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.crawl import DemoProject, DemoSummary, run_demo
+from dedupcrawl.tools.demo.crawl import DemoFolder, DemoReport, run_demo
 from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 
@@ -104,18 +104,18 @@ def test_the_ledger_names_for_every_dropped_page_what_it_repeats_and_why(crawled
     out, _, journal, shown = crawled
     dropped = {row["url"]: row["verdict"] for row in journal if not row["kept"]}
     with Ledger.open(out / "first-report.ledger") as ledger:
-        found = {row.entry.url: row for row in ledger.rows(Fate.DROPPED)}
+        found = {row.entry.url: row for row in ledger.rows(Outcome.DROPPED)}
         assert found.keys() == dropped.keys()
         for url, row in found.items():
             verdict = row.entry.verdict
             assert verdict.to_dict() == dropped[url]
-            assert verdict.of in {kept.entry.url for kept in ledger.rows(Fate.KEPT)}
+            assert verdict.of in {kept.entry.url for kept in ledger.rows(Outcome.KEPT)}
             held = ledger.comparisons(row.id)[0]
             assert held.url == verdict.of
-            (opinion,) = (each for each in held.opinions if each.detector == verdict.detector)
-            assert opinion.match is not None
-            assert opinion.match.relation is verdict.relation
-            assert {**opinion.match.evidence, "layout": verdict.evidence["layout"]} == verdict.evidence
+            (assessment,) = (each for each in held.assessments if each.detector == verdict.detector)
+            assert assessment.match is not None
+            assert assessment.match.relation is verdict.relation
+            assert {**assessment.match.evidence, "layout": verdict.evidence["layout"]} == verdict.evidence
             for page in (row, *ledger.find(verdict.of or "")):
                 assert ledger.text(page.id)
     assert f"To look at: {out / 'report.html'}" in shown
@@ -152,7 +152,7 @@ def test_a_verdict_against_the_truth_ends_with_status_1(
     crawled: Crawled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As if the earlier crawls had kept nothing: now every drop is wrong.
-    monkeypatch.setattr(DemoProject, "kept_urls", lambda _: [])
+    monkeypatch.setattr(DemoFolder, "kept_urls", lambda _: [])
     result = CliRunner().invoke(app, ["demo", "--out", str(crawled[0])])
     assert result.exit_code == 1
     assert f"{len(CLUSTERS)} wrongly dropped" not in result.output
@@ -181,12 +181,12 @@ def test_a_demo_that_was_killed_is_made_up_for(tmp_path: Path) -> None:
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait(600)
     assert not (tmp_path / "summary.json").exists()
-    assert run_demo(tmp_path) == DemoSummary(**_FIGURES, kept=len(CLUSTERS), dropped=PAGES - len(CLUSTERS))
+    assert run_demo(tmp_path) == DemoReport(**_FIGURES, kept=len(CLUSTERS), dropped=PAGES - len(CLUSTERS))
 
 
 def test_a_crawler_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
     # The folder of the store is a file: nothing can be remembered.
-    folder = DemoProject(tmp_path)
+    folder = DemoFolder(tmp_path)
     folder.prepare(fresh=False)
     (tmp_path / ".scrapy").write_text("")
     with pytest.raises(DedupError, match=r"crawl\.log"):

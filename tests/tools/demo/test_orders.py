@@ -10,12 +10,12 @@ import pytest
 from dedupcrawl import Deduplicator
 from dedupcrawl.page.model import Page
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.crawl import PageOutcome, Truth, all_pages, find_faults
-from dedupcrawl.tools.demo.sites import Layout
+from dedupcrawl.tools.demo.crawl import PageLabel, PageOutcome, all_pages, find_faults
+from dedupcrawl.tools.demo.sites import SiteLayout
 
 
 @cache
-def read_pages() -> tuple[tuple[Truth, Page], ...]:
+def read_pages() -> tuple[tuple[PageLabel, Page], ...]:
     """Return the pages with main text, each with what is true of it."""
     content = load_content()
     truths = all_pages(content)
@@ -23,7 +23,7 @@ def read_pages() -> tuple[tuple[Truth, Page], ...]:
     found = []
     with Deduplicator() as dedup:
         for site in content.sites.values():
-            for path, html in Layout(content, site, origins).documents().items():
+            for path, html in SiteLayout(content, site, origins).documents().items():
                 page = dedup.read(html=html, url=f"{origins[site.key]}{path}")
                 if (site.key, path) in truths and isinstance(page, Page):
                     found.append((truths[site.key, path], page))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.demo.crawl import FEED, DemoProject, DemoSummary
+from dedupcrawl.tools.demo.crawl import FEED, DemoFolder, DemoReport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ def write(file: Path, *urls: str) -> None:
 
 
 def test_a_prepared_folder_is_a_scrapy_project(tmp_path: Path) -> None:
-    folder = DemoProject(tmp_path / "deep" / "out")
+    folder = DemoFolder(tmp_path / "deep" / "out")
     folder.prepare(fresh=False)
     folder.prepare(fresh=False)
     assert "dedupcrawl.tools.demo.settings" in (folder.path / "scrapy.cfg").read_text()
@@ -29,18 +29,18 @@ def test_a_foreign_project_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = mine.settings\n")
     (tmp_path / "items.jsonl").write_text("precious")
     with pytest.raises(DedupError, match="folder of its own"):
-        DemoProject(tmp_path).prepare(fresh=True)
+        DemoFolder(tmp_path).prepare(fresh=True)
     assert (tmp_path / "items.jsonl").read_text() == "precious"
 
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(DedupError, match="out cannot be written"):
-        DemoProject(tmp_path / "out").prepare(fresh=False)
+        DemoFolder(tmp_path / "out").prepare(fresh=False)
 
 
 def test_fresh_forgets_items_and_store_and_nothing_else(tmp_path: Path) -> None:
-    folder = DemoProject(tmp_path)
+    folder = DemoFolder(tmp_path)
     folder.prepare(fresh=False)
     write(tmp_path / "items.jsonl", "http://a/1")
     (tmp_path / ".scrapy" / "dedup").mkdir(parents=True)
@@ -51,7 +51,7 @@ def test_fresh_forgets_items_and_store_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_kept_items_gather_over_crawls(tmp_path: Path) -> None:
-    folder = DemoProject(tmp_path)
+    folder = DemoFolder(tmp_path)
     write(tmp_path / FEED, "http://a/1", "http://a/2", "http://a/index")
     folder.add_items(lambda url: not url.endswith("index"))
     write(tmp_path / FEED, "http://a/3")
@@ -62,23 +62,23 @@ def test_kept_items_gather_over_crawls(tmp_path: Path) -> None:
 
 
 def test_a_journal_line_that_is_being_written_waits(tmp_path: Path) -> None:
-    folder = DemoProject(tmp_path)
+    folder = DemoFolder(tmp_path)
     assert folder.journal() == []
     (tmp_path / "journal.jsonl").write_text('{"url": "http://a/1"}\n{"url": "htt')
     assert folder.journal() == [{"url": "http://a/1"}]
 
 
 def test_what_a_crawl_writes_anew_is_removed_before_it(tmp_path: Path) -> None:
-    folder = DemoProject(tmp_path)
+    folder = DemoFolder(tmp_path)
     write(tmp_path / "items.jsonl", "http://a/1")
     write(tmp_path / "journal.jsonl", "http://a/1")
-    folder.write_summary(DemoSummary(1, 1, 1, 0, 0, 0))
+    folder.write_summary(DemoReport(1, 1, 1, 0, 0, 0))
     folder.remove_last()
     assert [path.name for path in tmp_path.iterdir()] == ["items.jsonl"]
 
 
 def test_the_summary_has_six_figures(tmp_path: Path) -> None:
-    DemoProject(tmp_path).write_summary(DemoSummary(6, 4, 3, 2, 1, 0))
+    DemoFolder(tmp_path).write_summary(DemoReport(6, 4, 3, 2, 1, 0))
     assert json.loads((tmp_path / "summary.json").read_text()) == {
         "pages": 6,
         "distinct": 4,

@@ -16,8 +16,8 @@ import pytest
 from lxml import html as lxml_html
 from parsel import Selector
 
-from dedupcrawl.tools.demo.corpus import Site, load_content, write_story
-from dedupcrawl.tools.demo.sites import HOST, Layout, serve
+from dedupcrawl.tools.demo.corpus import SiteConfig, load_content, write_story
+from dedupcrawl.tools.demo.sites import HOST, SiteLayout, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ SITES = pytest.mark.parametrize("site", CONTENT.sites.values(), ids=CONTENT.site
 LABELS = {"gb2312": "gbk", "gb18030": "gb18030", "utf-8": "utf-8", "windows-1252": "cp1252"}
 
 
-def declared(site: Site, body: bytes) -> str:
+def declared(site: SiteConfig, body: bytes) -> str:
     """Return the codec declared in the HTTP header, else in the HTML head."""
     if site.header:
         return LABELS[site.header.lower()]
@@ -46,17 +46,19 @@ def web() -> dict[str, bytes]:
     return {
         ORIGINS[key] + path: body
         for key, site in CONTENT.sites.items()
-        for path, body in Layout(CONTENT, site, ORIGINS).documents().items()
+        for path, body in SiteLayout(CONTENT, site, ORIGINS).documents().items()
     }
 
 
-def text_of(site: Site, body: bytes) -> str:
+def text_of(site: SiteConfig, body: bytes) -> str:
     markup = body.decode(declared(site, body), "strict")
     return "".join(html.unescape(re.sub(r"<[^>]+>", "", markup)).split())
 
 
 @SITES
-def test_every_page_decodes_in_its_declared_charset_and_holds_its_story(site: Site, web: dict[str, bytes]) -> None:
+def test_every_page_decodes_in_its_declared_charset_and_holds_its_story(
+    site: SiteConfig, web: dict[str, bytes]
+) -> None:
     for page in CONTENT.pages:
         if page.site == site.key:
             text = text_of(site, web[ORIGINS[site.key] + page.path])
@@ -78,7 +80,7 @@ def test_charsets_are_the_ones_of_the_wild() -> None:
 
 
 @SITES
-def test_the_head_declares_what_the_site_declares(site: Site, web: dict[str, bytes]) -> None:
+def test_the_head_declares_what_the_site_declares(site: SiteConfig, web: dict[str, bytes]) -> None:
     for url, body in web.items():
         if url.startswith(ORIGINS[site.key] + "/"):
             assert (b"charset=" in body[:1024]) == bool(site.declared)
@@ -130,13 +132,13 @@ def test_the_five_layouts_are_five(web: dict[str, bytes]) -> None:
 
 
 @SITES
-def test_rendering_is_the_same_every_time(site: Site) -> None:
-    assert Layout(CONTENT, site, ORIGINS).documents() == Layout(CONTENT, site, ORIGINS).documents()
+def test_rendering_is_the_same_every_time(site: SiteConfig) -> None:
+    assert SiteLayout(CONTENT, site, ORIGINS).documents() == SiteLayout(CONTENT, site, ORIGINS).documents()
 
 
 @SITES
-def test_index_pages_list_every_article_of_the_site(site: Site) -> None:
-    layout = Layout(CONTENT, site, ORIGINS)
+def test_index_pages_list_every_article_of_the_site(site: SiteConfig) -> None:
+    layout = SiteLayout(CONTENT, site, ORIGINS)
     listed = {link.href for listing in layout.listings() for group in listing.groups for link in group.links}
     continuations = {page.continued for page in layout.pages}
     assert listed == {page.path for page in layout.pages if not page.view_of} - continuations
@@ -150,7 +152,7 @@ def test_links_stand_inside_the_text_where_the_editor_set_them(web: dict[str, by
 
 
 @SITES
-def test_readers_comment_on_stories_and_not_on_house_notes(site: Site, web: dict[str, bytes]) -> None:
+def test_readers_comment_on_stories_and_not_on_house_notes(site: SiteConfig, web: dict[str, bytes]) -> None:
     names = [name for name, _ in CONTENT.comments[site.language]]
     for page in CONTENT.pages:
         if page.site == site.key and page.view == "article":

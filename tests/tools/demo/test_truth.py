@@ -7,11 +7,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.crawl import INDEX, DemoSummary, Fault, PageOutcome, Truth, all_pages, find_faults, summarize
+from dedupcrawl.tools.demo.crawl import (
+    INDEX,
+    DemoReport,
+    FaultKind,
+    PageLabel,
+    PageOutcome,
+    all_pages,
+    find_faults,
+    summarize,
+)
 
 
 def outcome(cluster: str, *, kept: bool, kind: str = "original") -> PageOutcome:
-    return PageOutcome(Truth("harbour", f"/{cluster}", kind, cluster), kept, {})
+    return PageOutcome(PageLabel("harbour", f"/{cluster}", kind, cluster), kept, {})
 
 
 KEPT_A, DROPPED_A = outcome("a", kept=True), outcome("a", kept=False)
@@ -23,28 +32,28 @@ KEPT_INDEX, DROPPED_INDEX = outcome("i", kept=True, kind=INDEX), outcome("i", ke
     ("outcomes", "kept_before", "expected"),
     [
         ([KEPT_A, DROPPED_A, KEPT_B], (), [None, None, None]),
-        ([KEPT_A, KEPT_A], (), [None, Fault.MISSED]),
-        ([DROPPED_A, KEPT_A, DROPPED_A], (), [Fault.WRONGLY_DROPPED, None, None]),
-        ([KEPT_A, DROPPED_B], (), [None, Fault.WRONGLY_DROPPED]),
+        ([KEPT_A, KEPT_A], (), [None, FaultKind.MISSED]),
+        ([DROPPED_A, KEPT_A, DROPPED_A], (), [FaultKind.WRONGLY_DROPPED, None, None]),
+        ([KEPT_A, DROPPED_B], (), [None, FaultKind.WRONGLY_DROPPED]),
         ([DROPPED_A, DROPPED_B], ("a", "b"), [None, None]),
-        ([KEPT_A], ("a",), [Fault.MISSED]),
-        ([DROPPED_A], ("b",), [Fault.WRONGLY_DROPPED]),
+        ([KEPT_A], ("a",), [FaultKind.MISSED]),
+        ([DROPPED_A], ("b",), [FaultKind.WRONGLY_DROPPED]),
         ([KEPT_INDEX, KEPT_INDEX], ("i",), [None, None]),
-        ([KEPT_INDEX, DROPPED_INDEX], ("i",), [None, Fault.WRONGLY_DROPPED]),
+        ([KEPT_INDEX, DROPPED_INDEX], ("i",), [None, FaultKind.WRONGLY_DROPPED]),
     ],
 )
-def test_faults(outcomes: list[PageOutcome], kept_before: tuple[str, ...], expected: list[Fault | None]) -> None:
+def test_faults(outcomes: list[PageOutcome], kept_before: tuple[str, ...], expected: list[FaultKind | None]) -> None:
     assert find_faults(outcomes, kept_before) == expected
 
 
 def test_the_summary_counts_articles_and_all_faults() -> None:
     outcomes = [KEPT_A, DROPPED_A, KEPT_A, DROPPED_B, KEPT_INDEX, DROPPED_INDEX]
-    expected = DemoSummary(pages=4, distinct=2, kept=2, dropped=2, wrongly_dropped=2, missed=1)
+    expected = DemoReport(pages=4, distinct=2, kept=2, dropped=2, wrongly_dropped=2, missed=1)
     assert summarize(outcomes, find_faults(outcomes)) == expected
 
 
 def test_an_empty_crawl_counts_nothing() -> None:
-    assert summarize([], []) == DemoSummary(0, 0, 0, 0, 0, 0)
+    assert summarize([], []) == DemoReport(0, 0, 0, 0, 0, 0)
 
 
 _OUTCOMES = st.lists(st.builds(outcome, st.sampled_from("abc"), kept=st.booleans()))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from dedupcrawl.config import Config
 from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPageCache
 from dedupcrawl.tools.evaluation.duplicates import DuplicatesReport, judge_pages
-from dedupcrawl.tools.label.labels import Answer, Label
-from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, Stratum
+from dedupcrawl.tools.label.labels import AnswerKind, Label
+from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, StratumPairs
 from tests.batch.corpus import story
 from tests.tools.report.judged_ledgers import changed
 
@@ -19,7 +19,7 @@ WORDS = 300
 
 
 def label(
-    number: int, words: int, answer: Answer = Answer.SAME, stratum: Stratum | None = None, more: str = ""
+    number: int, words: int, answer: AnswerKind = AnswerKind.SAME, stratum: StratumPairs | None = None, more: str = ""
 ) -> Label:
     """A story, and the same with so many words changed; each changed one costs some 0.02 of similarity."""
     text = story(number, words=WORDS)
@@ -30,7 +30,8 @@ def label(
 def labels(words: Iterable[int], last_same: int) -> list[Label]:
     """Labels of pairs with so many changed words; up to ``last_same`` of them they are the same."""
     return [
-        label(number, each, Answer.SAME if each <= last_same else Answer.DIFFERENT) for number, each in enumerate(words)
+        label(number, each, AnswerKind.SAME if each <= last_same else AnswerKind.DIFFERENT)
+        for number, each in enumerate(words)
     ]
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Config, Deduplicator
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.evaluation.dataset import PairScorer, judge_pairs, score_pairs, weighted_pairs
+from dedupcrawl.tools.evaluation.dataset import PairScoresBuilder, judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.evaluation.metrics import clopper_pearson
-from dedupcrawl.tools.label.labels import Answer
-from dedupcrawl.tools.label.pairs import OfferedPage, Stratum
+from dedupcrawl.tools.label.labels import AnswerKind
+from dedupcrawl.tools.label.pairs import OfferedPage, StratumPairs
 from tests.tools.evaluation.labelled import label, labels
 
-NEAR = Stratum("a run", "near-duplicate", "near", 0.8, 100)
+NEAR = StratumPairs("a run", "near-duplicate", "near", 0.8, 100)
 
 
 def test_verdicts_are_those_of_a_crawl() -> None:
@@ -44,14 +44,14 @@ def test_a_page_that_cannot_be_judged_is_not_found() -> None:
     assert not judged.is_found
     empty = replace(short, pair=replace(short.pair, new=OfferedPage.of("n", "", "")))
     (judged,) = judge_pairs(weighted_pairs([empty]), Config())
-    assert (judged.is_found, judged.opinions) == (False, ())
+    assert (judged.is_found, judged.assessments) == (False, ())
 
 
 def test_those_of_a_stratum_stand_for_all_of_it() -> None:
-    far = Stratum("a run", "near-duplicate", "far", 0.8, 30)
+    far = StratumPairs("a run", "near-duplicate", "far", 0.8, 30)
     given_ = [
         *(label(number, 1, stratum=NEAR) for number in range(4)),
-        label(4, 1, Answer.SKIP, NEAR),
+        label(4, 1, AnswerKind.SKIP, NEAR),
         *(label(number, 1, stratum=far) for number in range(5, 8)),
         label(8, 1),
     ]
@@ -76,7 +76,7 @@ def test_runs_count_by_themselves() -> None:
 
 def test_without_labels_nothing_can_be_scored() -> None:
     with pytest.raises(DedupError, match="dedupcrawl label"):
-        weighted_pairs([label(1, 1, Answer.SKIP)])
+        weighted_pairs([label(1, 1, AnswerKind.SKIP)])
 
 
 def test_figures_by_hand() -> None:
@@ -95,7 +95,7 @@ PAIRS = st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from([1.0, 2
 @given(PAIRS)
 def test_weighted_figures_are_sums_over_all_pairs(given_: list[tuple[bool, bool, float]]) -> None:
     same, found, weights = (list(each) for each in zip(*given_, strict=True))
-    scores = PairScorer(same, weights).scores(np.array(found, dtype=bool))
+    scores = PairScoresBuilder(same, weights).scores(np.array(found, dtype=bool))
     right = sum(w for s, f, w in given_ if s and f)
     of_found, of_same = sum(w for _, f, w in given_ if f), sum(w for s, _, w in given_ if s)
     assert scores.precision.value == (pytest.approx(right / of_found) if of_found else None)

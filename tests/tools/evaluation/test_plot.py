@@ -8,17 +8,17 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.tools.evaluation.plot import Box, check_plot, draw_curve, place_label, points_between
-from dedupcrawl.tools.evaluation.runs import Measure, SweepCurve
+from dedupcrawl.tools.evaluation.plot import PlotRectangle, check_plot, draw_curve, place_label, points_between
+from dedupcrawl.tools.evaluation.runs import Measure, SweepReport
 from tests.tools.evaluation.test_runs import point
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def curve(measure: Measure = "drops", precision: float = 0.95) -> SweepCurve:
+def curve(measure: Measure = "drops", precision: float = 0.95) -> SweepReport:
     found = ((0.5, 99, 30), (0.6, 95, 10), (0.7, 90, 2), (0.75, 90, 2), (0.8, 70, 0), (0.9, 30, 0))
     points = (point(value, right, wrong, measure=measure) for value, right, wrong in found)
-    return SweepCurve("minhash.threshold", tuple(points), measure, precision)
+    return SweepReport("minhash.threshold", tuple(points), measure, precision)
 
 
 def texts(path: Path) -> list[str]:
@@ -73,14 +73,14 @@ def test_equal_figures_make_equal_files(tmp_path: Path) -> None:
 )
 def test_degenerate_curves_are_drawn(tmp_path: Path, points: list[tuple[float, int, int]]) -> None:
     path = tmp_path / "curve.svg"
-    draw_curve(path, SweepCurve("threshold", tuple(point(*each) for each in points), "drops", 0.99))
+    draw_curve(path, SweepReport("threshold", tuple(point(*each) for each in points), "drops", 0.99))
     assert len(marks(path)) == len(points)
 
 
 def test_a_steep_line_of_equal_f1_is_drawn(tmp_path: Path) -> None:
     path = tmp_path / "curve.svg"
     points = [point(0.6, 99, 1), point(0.8, 98, 0), point(0.95, 86, 0)]
-    draw_curve(path, SweepCurve("threshold", tuple(points), "drops", 0.99))
+    draw_curve(path, SweepReport("threshold", tuple(points), "drops", 0.99))
     assert "F1 0.95" in texts(path)
 
 
@@ -105,8 +105,8 @@ def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
 
 
 def test_labels_keep_off_what_is_taken_and_inside() -> None:
-    bounds = Box(0, 0, 400, 400)
-    taken: list[Box] = []
+    bounds = PlotRectangle(0, 0, 400, 400)
+    taken: list[PlotRectangle] = []
     for _ in range(12):
         box, offset = place_label((200, 200), (40, 12), taken, bounds, 1)
         assert all(box.overlap(other) == 0 for other in taken)

@@ -20,9 +20,9 @@ from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.evaluation.dataset import LabelledPage, ParsedPageCache
-from dedupcrawl.tools.evaluation.duplicates import NO_COSTS, DuplicatesReport, Mistake
+from dedupcrawl.tools.evaluation.duplicates import NO_COSTS, DuplicatesReport, MisjudgedPage
 from dedupcrawl.tools.evaluation.metrics import Scores
-from dedupcrawl.tools.evaluation.runs import VARIANTS, Measure, SweepCurve, SweepPoint, evaluation_runs, parse_sweep
+from dedupcrawl.tools.evaluation.runs import VARIANTS, Measure, SweepReport, SweepRow, evaluation_runs, parse_sweep
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 from tests.tools.evaluation.labelled import evaluate_duplicates
 
@@ -257,7 +257,7 @@ def test_a_constant_that_no_detector_in_use_has_is_refused() -> None:
         parse_sweep("threshold=0.6:0.8:0.1", Config(detectors=("exact",)))
 
 
-def point(value: float, right: int, wrong: int, *, keys: float = 1, measure: Measure = "drops") -> SweepPoint:
+def point(value: float, right: int, wrong: int, *, keys: float = 1, measure: Measure = "drops") -> SweepRow:
     """A point with ``right`` of 100 copies and 100 pairs found."""
     report = DuplicatesReport(
         ("minhash",),
@@ -267,15 +267,15 @@ def point(value: float, right: int, wrong: int, *, keys: float = 1, measure: Mea
     )
     mistakes = [*["missed"] * (100 - right), *["wrongly dropped"] * wrong]
     report.mistakes = [_mistake(kind) for kind in mistakes]
-    return SweepPoint(value, report, measure)
+    return SweepRow(value, report, measure)
 
 
-def _mistake(kind: str) -> Mistake:
-    return Mistake(LabelledPage("1", "u", "c", None, "", ""), Verdict("u", Status.UNIQUE, keep=True), kind)
+def _mistake(kind: str) -> MisjudgedPage:
+    return MisjudgedPage(LabelledPage("1", "u", "c", None, "", ""), Verdict("u", Status.UNIQUE, keep=True), kind)
 
 
-def curve(*points: SweepPoint, precision: float = 0.9) -> SweepCurve:
-    return SweepCurve("threshold", points, points[0].measure, precision)
+def curve(*points: SweepRow, precision: float = 0.9) -> SweepReport:
+    return SweepReport("threshold", points, points[0].measure, precision)
 
 
 def test_the_best_has_the_most_recall_at_the_wanted_precision() -> None:

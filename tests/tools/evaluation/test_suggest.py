@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl import Config
-from dedupcrawl.detectors.base import Bar, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Match, Relation, Threshold
 from dedupcrawl.tools.evaluation.dataset import JudgedPair, LabelledPair, judge_pairs, score_pairs, weighted_pairs
 from dedupcrawl.tools.evaluation.metrics import StratumCount, proportion_of
 from dedupcrawl.tools.evaluation.runs import with_constants
-from dedupcrawl.tools.evaluation.suggest import PairSuggestion, explain_shortfall, labels_needed, suggest_for_pairs
-from dedupcrawl.tools.label.labels import Answer, Label
+from dedupcrawl.tools.evaluation.suggest import PairSearchResult, explain_shortfall, labels_needed, suggest_for_pairs
+from dedupcrawl.tools.label.labels import AnswerKind, Label
 from tests.tools.evaluation.labelled import label, labels
 from tests.tools.label.offers import pair as offered
 
@@ -23,7 +23,7 @@ COPIES = [1 + number % 3 for number in range(60)]  #: changed words: similaritie
 OTHERS = [9 + number % 4 for number in range(24)]  #: from 0.79 to 0.84: at 0.8 some of them are found
 
 
-def suggestion(given_: list[Label], wanted: float, config: Config | None = None) -> PairSuggestion:
+def suggestion(given_: list[Label], wanted: float, config: Config | None = None) -> PairSearchResult:
     config = config or Config()
     return suggest_for_pairs(judge_pairs(weighted_pairs(given_), config), config, wanted)
 
@@ -48,7 +48,7 @@ def test_it_keeps_precision_on_pairs_without_labels() -> None:
     found = suggestion(labels(COPIES + OTHERS, last_same=6), 0.92)
     assert found.config is not None
     fresh = [
-        label(1000 + number, words, Answer.SAME if words <= 6 else Answer.DIFFERENT)
+        label(1000 + number, words, AnswerKind.SAME if words <= 6 else AnswerKind.DIFFERENT)
         for number, words in enumerate((COPIES + OTHERS) * 2)
     ]
     really = score_pairs(judge_pairs(weighted_pairs(fresh), found.config))
@@ -74,8 +74,8 @@ def test_a_lower_threshold_is_suggested_where_copies_lie_below_it() -> None:
 def test_both_constants_may_change() -> None:
     """Copies with a paragraph put in are found under another length ratio."""
     more = " ".join(f"somewhat{number}" for number in range(45))
-    longer = [label(number, 0, Answer.SAME, more=f" {more}") for number in range(60)]
-    others = [label(100 + number, 20, Answer.DIFFERENT) for number in range(30)]
+    longer = [label(number, 0, AnswerKind.SAME, more=f" {more}") for number in range(60)]
+    others = [label(100 + number, 20, AnswerKind.DIFFERENT) for number in range(30)]
     found = suggestion([*longer, *others], 0.9)
     assert found.in_force.recall.value == 0
     assert found.best is not None
@@ -103,7 +103,7 @@ def test_too_few_labels_are_reported() -> None:
 
 
 def test_labels_that_contradict_what_is_wanted_are_reported() -> None:
-    mixed = [label(number, 2, Answer.SAME if number % 3 else Answer.DIFFERENT) for number in range(60)]
+    mixed = [label(number, 2, AnswerKind.SAME if number % 3 else AnswerKind.DIFFERENT) for number in range(60)]
     found = suggestion(mixed, 0.95)
     assert found.best is None
     assert "No value reaches a precision of 0.95" in explain_shortfall(found)
@@ -142,11 +142,13 @@ def judged(similarities: list[float], same: list[bool], threshold: float = 0.8) 
     made = []
     for number, (similarity, is_same) in enumerate(zip(similarities, same, strict=True)):
         match = Match(similarity, Relation.NEAR_DUPLICATE) if similarity >= threshold else None
-        bar = Bar("threshold", threshold, similarity, at_least=True)
-        said = Label(offered(number), Answer.SAME if is_same else Answer.DIFFERENT, None)
+        condition = Threshold("threshold", threshold, similarity, at_least=True)
+        said = Label(offered(number), AnswerKind.SAME if is_same else AnswerKind.DIFFERENT, None)
         made.append(
             JudgedPair(
-                LabelledPair(said, 1.0), match is not None, (Opinion("minhash", match, similarity, bars=(bar,)),)
+                LabelledPair(said, 1.0),
+                match is not None,
+                (Assessment("minhash", match, similarity, thresholds=(condition,)),),
             )
         )
     return made

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Config, Deduplicator, Page
 from dedupcrawl.config import with_constant
-from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Bar, Match, Opinion, Relation
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Assessment, Match, Relation, Threshold
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
 from dedupcrawl.tools.evaluation.suggest import candidate_values, constant_name, measurements_of
@@ -31,24 +31,24 @@ def _texts() -> list[tuple[str, str]]:
     return [*pairs, (ENGLISH, CHINESE)]
 
 
-def judged(config: Config) -> tuple[list[tuple[Opinion, ...]], list[bool]]:
-    """The opinions on the pairs, and whether any detector matches them."""
-    opinions: list[tuple[Opinion, ...]] = []
+def judged(config: Config) -> tuple[list[tuple[Assessment, ...]], list[bool]]:
+    """The assessments on the pairs, and whether any detector matches them."""
+    assessments: list[tuple[Assessment, ...]] = []
     with Deduplicator(config=config) as dedup:
         for old, new in _texts():
             records = [dedup.fingerprint(Page.from_text(text)) for text in (new, old)]
             mine, other = records
             is_fine = isinstance(mine, Record) and isinstance(other, Record)
-            opinions.append(dedup.opinions(mine, other) if is_fine else ())  # type: ignore[arg-type]
-    found = [any(each.match and each.match.relation in DUPLICATE_RELATIONS for each in said) for said in opinions]
-    return opinions, found
+            assessments.append(dedup.assessments(mine, other) if is_fine else ())  # type: ignore[arg-type]
+    found = [any(each.match and each.match.relation in DUPLICATE_RELATIONS for each in said) for said in assessments]
+    return assessments, found
 
 
 @pytest.mark.parametrize("name", [name for name in DETECTORS if name != "combined"])
 def test_the_constants_in_force_find_what_is_found(name: str) -> None:
     config = Config(detectors=("exact", name) if name != "exact" else ("exact",))
-    opinions, found = judged(config)
-    assert measurements_of(opinions, config).found({}).tolist() == found
+    assessments, found = judged(config)
+    assert measurements_of(assessments, config).found({}).tolist() == found
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_other_constants_would_find_what_they_do_find(detector: str, constant: s
 
 def test_a_combined_detector_has_nothing_to_tune_and_is_right_as_it_is() -> None:
     config = Config(detectors=("combined",))
-    opinions, found = judged(config)
-    scene = measurements_of(opinions, config)
+    assessments, found = judged(config)
+    scene = measurements_of(assessments, config)
     assert (scene.constants, scene.found({}).tolist()) == ((), found)
 
 
@@ -89,10 +89,12 @@ def test_a_constant_that_is_given_for_a_detector_has_its_name() -> None:
 FOUND = st.lists(st.floats(0.5, 1), min_size=1, max_size=30)
 
 
-def opinions_of(similarities: list[float], threshold: float) -> list[tuple[Opinion, ...]]:
-    def one(similarity: float) -> Opinion:
+def assessments_of(similarities: list[float], threshold: float) -> list[tuple[Assessment, ...]]:
+    def one(similarity: float) -> Assessment:
         match = Match(similarity, Relation.NEAR_DUPLICATE) if similarity >= threshold else None
-        return Opinion("minhash", match, similarity, bars=(Bar("threshold", threshold, similarity, at_least=True),))
+        return Assessment(
+            "minhash", match, similarity, thresholds=(Threshold("threshold", threshold, similarity, at_least=True),)
+        )
 
     return [(one(similarity),) for similarity in similarities]
 
@@ -101,7 +103,7 @@ def opinions_of(similarities: list[float], threshold: float) -> list[tuple[Opini
 @given(FOUND)
 def test_values_part_the_pairs_in_every_way_that_round_ones_can(similarities: list[float]) -> None:
     config = Config()
-    scene = measurements_of(opinions_of(similarities, config.threshold), config)
+    scene = measurements_of(assessments_of(similarities, config.threshold), config)
     values = candidate_values(scene, "threshold", config)
     found = np.array(similarities)
     made = {tuple((found >= value).tolist()) for value in values}
@@ -115,14 +117,14 @@ def test_values_part_the_pairs_in_every_way_that_round_ones_can(similarities: li
 
 def test_in_a_gap_what_is_in_force_stays_and_else_its_middle_is_taken() -> None:
     config = Config()
-    wide = measurements_of(opinions_of([0.6, 0.7, 0.95], config.threshold), config)
+    wide = measurements_of(assessments_of([0.6, 0.7, 0.95], config.threshold), config)
     assert 0.8 in candidate_values(wide, "threshold", config)
     assert 0.65 in candidate_values(wide, "threshold", config) or 0.66 in candidate_values(wide, "threshold", config)
 
 
 def test_what_cannot_be_judged_is_not_found() -> None:
     config = Config()
-    scene = measurements_of([(), *opinions_of([0.9], 0.8)], config)
+    scene = measurements_of([(), *assessments_of([0.9], 0.8)], config)
     assert scene.found({}).tolist() == [False, True]
     assert measurements_of([()], config).found({}).tolist() == [False]
     assert measurements_of([], config).constants == ()

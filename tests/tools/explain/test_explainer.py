@@ -15,10 +15,10 @@ from dedupcrawl.decision import UNCHECKED_REASONS, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
-from dedupcrawl.tools.explain.case import UNKNOWN, ComparedPage, PairReason
+from dedupcrawl.tools.explain.case import UNKNOWN, ComparedPage, PairKind
 from dedupcrawl.tools.explain.configuration import EffectiveConfig, with_value
-from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, Counterfactual
-from dedupcrawl.tools.explain.explainer import Explainer, Explanation, PastVerdict, Subject
+from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, CounterfactualChange
+from dedupcrawl.tools.explain.explainer import ExplainedPage, ExplanationBuilder, ExplanationReport, PastVerdict
 from tests.data import ROOT
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
@@ -41,17 +41,17 @@ def dedup() -> Iterator[Deduplicator]:
 
 def explained(
     dedup: Deduplicator, text: str = "", url: str = SECOND, *, quick: bool = False, other: ComparedPage | None = None
-) -> Explanation:
+) -> ExplanationReport:
     """Explain a page with this text, or the record of ``url``."""
     held = None if text else dedup.store.lookup(url)
-    subject = Subject(url, "told", Page.from_text(text, url) if text else None, held)
+    subject = ExplainedPage(url, "told", Page.from_text(text, url) if text else None, held)
     tick = None if quick else (lambda _: None)
-    found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store, tick).explain(subject, other)
+    found = ExplanationBuilder(EffectiveConfig(dedup.config, frozenset()), dedup.store, tick).explain(subject, other)
     assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
     return found
 
 
-def by_name(found: tuple[Counterfactual, ...]) -> dict[str, Counterfactual]:
+def by_name(found: tuple[CounterfactualChange, ...]) -> dict[str, CounterfactualChange]:
     assert all(len(each.changes) == 1 for each in found)
     return {each.changes[0].name: each for each in found}
 
@@ -61,9 +61,9 @@ def test_a_copy_is_compared_with_what_it_repeats(dedup: Deduplicator) -> None:
     assert found.verdict == dedup.check(text=COPY, url=SECOND)
     assert found.pair is not None
     assert (found.pair.new.url, found.pair.old.url) == (SECOND, FIRST)
-    assert (found.pair.why, found.pair.met) == (PairReason.DECIDES, True)
+    assert (found.pair.why, found.pair.met) == (PairKind.DECIDES, True)
     assert found.pair.shared > 0
-    assert [opinion.detector for opinion in found.pair.opinions] == ["exact", "minhash"]
+    assert [assessment.detector for assessment in found.pair.assessments] == ["exact", "minhash"]
     assert found.length == len(dedup_text(COPY))
     assert [member.record.url for member in found.scan.members] == [FIRST]
     assert found.scan.scanned == 2
@@ -218,7 +218,7 @@ def test_a_filed_page_is_judged_by_what_came_before_it() -> None:
         first = explained(dedup, url=FIRST)
         assert first.verdict.relation is None
         assert first.pair is not None
-        assert (first.pair.new.url, first.pair.why) == (SECOND, PairReason.LATER)
+        assert (first.pair.new.url, first.pair.why) == (SECOND, PairKind.LATER)
         assert first.pair.verdict.of == FIRST
         assert [each.record.url for each in first.scan.members] == [FIRST, SECOND, "https://c.example/3"]
         assert explained(dedup, url=FIRST, quick=True).scan.members == first.scan.members
@@ -229,7 +229,7 @@ def test_a_page_that_has_no_candidate_is_compared_with_the_nearest(dedup: Dedupl
     found = explained(dedup, half)
     assert found.met == 0
     assert found.pair is not None
-    assert (found.pair.why, found.pair.met, found.pair.old.url) == (PairReason.NEAREST, False, FIRST)
+    assert (found.pair.why, found.pair.met, found.pair.old.url) == (PairKind.NEAREST, False, FIRST)
     assert "They were never compared" in " ".join(found.remarks)
     quick = explained(dedup, half, quick=True)
     assert (quick.pair, quick.scan.scanned) == (None, None)
@@ -243,7 +243,7 @@ def test_a_chosen_page(dedup: Deduplicator) -> None:
     found = explained(dedup, COPY, other=ComparedPage.from_candidate(lamps))
     assert found.verdict.of == FIRST
     assert found.pair is not None
-    assert (found.pair.why, found.pair.met) == (PairReason.ASKED, False)
+    assert (found.pair.why, found.pair.met) == (PairKind.ASKED, False)
     assert found.pair.verdict.relation is None
     record = dedup.fingerprint(Page.from_text(ENGLISH, "https://c.example/"))
     assert isinstance(record, Record)
@@ -270,8 +270,10 @@ def test_pages_in_a_full_bucket_are_not_compared() -> None:
 def test_a_claimed_page_and_the_verdict_of_a_run_are_remarked_upon(dedup: Deduplicator) -> None:
     with dedup.claim(text=CHINESE, url="https://z.example/1"):
         verdict = dedup.check(text=COPY, url=SECOND)
-        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0))
-        found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
+        subject = ExplainedPage(
+            SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0)
+        )
+        found = ExplanationBuilder(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
     assert found.pair is not None
     assert "is claimed, not committed yet" in " ".join(found.remarks)
     assert "The run had another verdict" in " ".join(found.remarks)
@@ -283,8 +285,10 @@ def test_a_claim_that_is_open_explains_that_the_run_had_another_verdict(dedup: D
         once.add(text=CHINESE, url=first)
         verdict = once.check(text=CHINESE, url=SECOND)
     with dedup.claim(text=CHINESE, url=first):
-        subject = Subject(SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0))
-        found = Explainer(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
+        subject = ExplainedPage(
+            SECOND, "told", Page.from_text(CHINESE, SECOND), then=PastVerdict(verdict, "dropped", 0.0)
+        )
+        found = ExplanationBuilder(EffectiveConfig(dedup.config, frozenset()), dedup.store).explain(subject)
     assert found.verdict.keep
     assert [remark[:27] for remark in found.remarks] == ["The older page is claimed, "]
 
@@ -295,7 +299,7 @@ def test_every_detector_can_be_asked(name: str) -> None:
         dedup.add(text=ENGLISH, url=FIRST)
         found = explained(dedup, ENGLISH)
         assert found.pair is not None
-        assert found.pair.why is PairReason.DECIDES
+        assert found.pair.why is PairKind.DECIDES
         assert found.verdict.of == FIRST
         assert by_name(found.counterfactuals)["drop"].verdict.keep
         assert found.cluster == cluster_of(found.scan.members[0].record)
@@ -315,7 +319,7 @@ def named(name: str, body: str = ENGLISH, more: str = "") -> str:
     return f"<html><title>{name} | Shop</title><main><h1>{name}</h1><p>{body}</p></main>{more}</html>"
 
 
-def explained_html(dedup: Deduplicator, html: str, url: str, other: str = "") -> Explanation:
+def explained_html(dedup: Deduplicator, html: str, url: str, other: str = "") -> ExplanationReport:
     page = dedup.read(html=html, url=url)
     assert isinstance(page, Page)
     old = dedup.read(html=other, url=FIRST) if other else None
@@ -323,7 +327,7 @@ def explained_html(dedup: Deduplicator, html: str, url: str, other: str = "") ->
     assert held is not None
     given = ComparedPage(FIRST, held.record, held.id, held.state, old) if isinstance(old, Page) else None
     effective = EffectiveConfig(dedup.config, frozenset())
-    found = Explainer(effective, dedup.store).explain(Subject(url, "told", page), given)
+    found = ExplanationBuilder(effective, dedup.store).explain(ExplainedPage(url, "told", page), given)
     assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
     return found
 

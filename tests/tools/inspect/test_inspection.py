@@ -10,7 +10,7 @@ from dedupcrawl.page import Kind, Page, PageError, ReaderError, ReadOptions, rea
 from dedupcrawl.page.document import parse
 from dedupcrawl.tools.inspect import inspection
 from dedupcrawl.tools.inspect import inspection as drawing
-from dedupcrawl.tools.inspect.inspection import Inspection, build_canvas, inspect_page, rule_counts
+from dedupcrawl.tools.inspect.inspection import InspectedPage, build_canvas, inspect_page, rule_counts
 from dedupcrawl.tools.inspect.positions import visible
 from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.tools.inspect.rules import FOUND, NOT_FOUND
@@ -40,11 +40,11 @@ def failing(html: str, url: str) -> str:
     raise RuntimeError("no")
 
 
-def seen(html: str | bytes, reader: str = "blocks") -> Inspection:
+def seen(html: str | bytes, reader: str = "blocks") -> InspectedPage:
     return inspect_page(html, "https://a.example/", ReadOptions(reader=reader))
 
 
-def marked(found: Inspection) -> dict[int, str]:
+def marked(found: InspectedPage) -> dict[int, str]:
     """Return the text of each block in the steps."""
     said: dict[int, str] = {}
     for step in found.canvas.steps:
@@ -53,7 +53,7 @@ def marked(found: Inspection) -> dict[int, str]:
     return said
 
 
-def elements(found: Inspection) -> list[dict[str, Any]]:
+def elements(found: InspectedPage) -> list[dict[str, Any]]:
     return [step for step in found.canvas.steps if isinstance(step, dict)]
 
 

@@ -15,9 +15,9 @@ from dedupcrawl.page import PageError, ReadOptions, read_page, read_tree
 from dedupcrawl.page.blocks import MARK
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.sites import Layout
+from dedupcrawl.tools.demo.sites import SiteLayout
 from dedupcrawl.tools.inspect.positions import (
-    Passage,
+    BlockSpan,
     numbered_texts,
     place_blocks,
     replace_invalid,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from dedupcrawl.tools.inspect.positions import Span
+    from dedupcrawl.tools.inspect.positions import TextSpan
 
 
 TEXTS = st.text(alphabet="ab \n水", max_size=20)
@@ -68,9 +68,9 @@ def test_every_passage_of_a_page_has_its_block(reader: str) -> None:
 
 def test_a_line_that_occurs_twice_is_found_twice() -> None:
     assert split_passages("a\nb\na", [(3, "a"), (4, "b"), (5, "a")]) == [
-        Passage("a", 3),
-        Passage("b", 4),
-        Passage("a", 5),
+        BlockSpan("a", 3),
+        BlockSpan("b", 4),
+        BlockSpan("a", 5),
     ]
 
 
@@ -94,7 +94,7 @@ PIECES = (
 )
 
 
-def placed_text(spans: Iterable[Span], held: dict[int, str]) -> str:
+def placed_text(spans: Iterable[TextSpan], held: dict[int, str]) -> str:
     """Return the visible characters of these spans."""
     return visible("".join([held[span.text][span.start : span.stop] for span in spans]))
 
@@ -122,7 +122,7 @@ def demo_pages() -> tuple[bytes, ...]:
     content = load_content()
     origins = {key: f"http://{key}.example" for key in content.sites}
     return tuple(
-        html for site in content.sites.values() for html in Layout(content, site, origins).documents().values()
+        html for site in content.sites.values() for html in SiteLayout(content, site, origins).documents().values()
     )
 
 

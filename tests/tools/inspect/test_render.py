@@ -12,7 +12,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.page import ReadOptions, read_page
 from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
-from dedupcrawl.tools.inspect.inspection import Inspection, inspect_page
+from dedupcrawl.tools.inspect.inspection import InspectedPage, inspect_page
 from dedupcrawl.tools.inspect.positions import visible
 from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.tools.inspect.rules import rule_of
@@ -42,7 +42,7 @@ _MARKED = """() => [...document.getElementById("canvas").shadowRoot.querySelecto
     .map((each) => Number(each.dataset.block))"""
 
 
-def seen(html: str, reader: str = "blocks", url: str = "https://a.example/flood") -> Inspection:
+def seen(html: str, reader: str = "blocks", url: str = "https://a.example/flood") -> InspectedPage:
     return inspect_page(html.encode(), url, ReadOptions(reader=reader))
 
 

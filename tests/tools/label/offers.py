@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, StratifiedSampler
+from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, StratifiedSample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,8 @@ def pair(number: int, similarity: float = 0.85, relation: str = "near-duplicate"
 
 def sampler_of(
     pairs: Iterable[OfferedPair], run: str = "a run", around: float = 0.8, held: int = 2_000
-) -> StratifiedSampler:
-    sampler = StratifiedSampler(run, around, held)
+) -> StratifiedSample:
+    sampler = StratifiedSample(run, around, held)
     for each in pairs:
         sampler.add(each)
     return sampler

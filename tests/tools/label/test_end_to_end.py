@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from dedupcrawl import Config, Page
 from dedupcrawl.cli import app
 from dedupcrawl.tools.evaluation.dataset import judge_pairs, score_pairs, weighted_pairs
-from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
+from dedupcrawl.tools.label.labels import AnswerKind, LabelFile, LabelSession, read_labels
 from dedupcrawl.tools.label.pairs import load_ledgers
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
 from tests.batch.corpus import story
@@ -69,10 +69,10 @@ def labels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_what_was_answered_is_the_truth(labels: Path) -> None:
     said = {each.pair.new.url: each.answer for each in read_labels(labels)}
-    assert {url for url, answer in said.items() if answer is Answer.SAME} == {
+    assert {url for url, answer in said.items() if answer is AnswerKind.SAME} == {
         f"https://copy.example/{number}" for number in range(COPIES)
     }
-    assert Answer.SKIP not in said.values()
+    assert AnswerKind.SKIP not in said.values()
 
 
 def test_the_suggestion_keeps_precision_on_these_pairs_and_on_others(labels: Path) -> None:
@@ -85,7 +85,7 @@ def test_the_suggestion_keeps_precision_on_these_pairs_and_on_others(labels: Pat
     config = Config(threshold=threshold)
     assert score_pairs(judge_pairs(weighted_pairs(read_labels(labels)), config)).precision.low >= WANTED
     fresh = [
-        label(5_000 + number, words, Answer.SAME if words < 9 else Answer.DIFFERENT)
+        label(5_000 + number, words, AnswerKind.SAME if words < 9 else AnswerKind.DIFFERENT)
         for number, words in enumerate([1, 2, 3, 9, 10, 11] * 20)
     ]
     before, after = (score_pairs(judge_pairs(weighted_pairs(fresh), each)) for each in (Config(), config))

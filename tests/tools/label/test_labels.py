@@ -12,49 +12,49 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.errors import DedupError
-from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, StaleAnswerError, read_labels
-from dedupcrawl.tools.label.pairs import MAX_CHARS, OfferedPage, OfferedPair, Stratum
+from dedupcrawl.tools.label.labels import AnswerKind, LabelFile, LabelSession, StaleAnswerError, read_labels
+from dedupcrawl.tools.label.pairs import MAX_CHARS, OfferedPage, OfferedPair, StratumPairs
 from tests.tools.label.offers import pair, sampler_of
 
-STRATUM = Stratum("a run", "near-duplicate", "near", 0.8, 120)
+STRATUM = StratumPairs("a run", "near-duplicate", "near", 0.8, 120)
 
 
-def answers(path: Path) -> dict[str, Answer]:
+def answers(path: Path) -> dict[str, AnswerKind]:
     return {label.pair.new.url: label.answer for label in read_labels(path)}
 
 
 def test_labels_come_back_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     with LabelFile(path, clock=lambda: 1.5) as file:
-        file.add(pair(1), Answer.SAME, STRATUM)
-        file.add(pair(2, relation=""), Answer.DIFFERENT, STRATUM)
+        file.add(pair(1), AnswerKind.SAME, STRATUM)
+        file.add(pair(2, relation=""), AnswerKind.DIFFERENT, STRATUM)
     first, second = read_labels(path)
-    assert (first.pair, first.answer, first.stratum, first.time) == (pair(1), Answer.SAME, STRATUM, 1.5)
-    assert (second.pair, second.answer) == (pair(2, relation=""), Answer.DIFFERENT)
+    assert (first.pair, first.answer, first.stratum, first.time) == (pair(1), AnswerKind.SAME, STRATUM, 1.5)
+    assert (second.pair, second.answer) == (pair(2, relation=""), AnswerKind.DIFFERENT)
 
 
 def test_each_label_is_written_at_once_and_a_second_session_continues(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     file = LabelFile(path)
-    file.add(pair(1), Answer.SAME, STRATUM)
-    assert list(answers(path).values()) == [Answer.SAME]
+    file.add(pair(1), AnswerKind.SAME, STRATUM)
+    assert list(answers(path).values()) == [AnswerKind.SAME]
     file.close()
     with LabelFile(path) as again:
         assert set(again.labels) == {pair(1).id}
-        again.add(pair(2), Answer.SKIP, STRATUM)
-    assert list(answers(path).values()) == [Answer.SAME, Answer.SKIP]
+        again.add(pair(2), AnswerKind.SKIP, STRATUM)
+    assert list(answers(path).values()) == [AnswerKind.SAME, AnswerKind.SKIP]
     assert [each.name for each in tmp_path.iterdir()] == ["labels.jsonl"]
 
 
 def test_the_last_word_counts(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     with LabelFile(path) as file:
-        file.add(pair(1), Answer.SAME, STRATUM)
+        file.add(pair(1), AnswerKind.SAME, STRATUM)
         file.undo(pair(1))
         assert file.labels == {}
-        file.add(pair(2), Answer.SAME, STRATUM)
-        file.add(pair(2), Answer.DIFFERENT, STRATUM)
-    assert answers(path) == {"https://new.example/2": Answer.DIFFERENT}
+        file.add(pair(2), AnswerKind.SAME, STRATUM)
+        file.add(pair(2), AnswerKind.DIFFERENT, STRATUM)
+    assert answers(path) == {"https://new.example/2": AnswerKind.DIFFERENT}
     assert len(path.read_bytes().splitlines()) == 4
 
 
@@ -63,7 +63,7 @@ def test_two_sessions_at_once_are_refused(tmp_path: Path) -> None:
     with LabelFile(path) as file:
         with pytest.raises(DedupError, match="another session"):
             LabelFile(path)
-        file.add(pair(1), Answer.SAME, STRATUM)  # the first one does not suffer
+        file.add(pair(1), AnswerKind.SAME, STRATUM)  # the first one does not suffer
     with LabelFile(path) as file:
         assert set(file.labels) == {pair(1).id}
 
@@ -72,24 +72,24 @@ def test_two_sessions_at_once_are_refused(tmp_path: Path) -> None:
 def test_a_line_that_was_cut_off_is_forgotten(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "labels.jsonl"
     with LabelFile(path) as file:
-        file.add(pair(1), Answer.SAME, STRATUM)
+        file.add(pair(1), AnswerKind.SAME, STRATUM)
         whole = path.read_bytes()
-        file.add(pair(2), Answer.SAME, STRATUM)
+        file.add(pair(2), AnswerKind.SAME, STRATUM)
     second = path.read_bytes()[len(whole) : -1]
     path.write_bytes(whole + second[:kept])
-    assert answers(path) == {"https://new.example/1": Answer.SAME}
+    assert answers(path) == {"https://new.example/1": AnswerKind.SAME}
     with LabelFile(path) as file:
-        file.add(pair(3), Answer.DIFFERENT, STRATUM)
+        file.add(pair(3), AnswerKind.DIFFERENT, STRATUM)
     assert list(answers(path)) == ["https://new.example/1", "https://new.example/3"]
 
 
 def test_a_line_without_its_end_counts_where_it_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     with LabelFile(path) as file:
-        file.add(pair(1), Answer.SAME, STRATUM)
+        file.add(pair(1), AnswerKind.SAME, STRATUM)
     path.write_bytes(path.read_bytes().rstrip())
     with LabelFile(path) as file:
-        file.add(pair(2), Answer.SAME, STRATUM)
+        file.add(pair(2), AnswerKind.SAME, STRATUM)
     assert len(answers(path)) == 2
 
 
@@ -115,24 +115,24 @@ def test_a_session_without_labels_leaves_no_file(tmp_path: Path) -> None:
 def test_a_full_disk_behind_a_torn_line_leaves_the_whole_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "labels.jsonl"
     with LabelFile(path) as file:
-        file.add(pair(1), Answer.SAME, STRATUM)
+        file.add(pair(1), AnswerKind.SAME, STRATUM)
     whole = path.read_bytes()
     path.write_bytes(whole + whole[:40])
     with LabelFile(path) as file:
         monkeypatch.setattr(file, "_file", _FullDisk(file._file))
         with pytest.raises(DedupError, match="No space left"):
-            file.add(pair(2), Answer.SAME, STRATUM)
+            file.add(pair(2), AnswerKind.SAME, STRATUM)
     assert path.read_bytes() == whole
 
 
 def test_a_full_disk_leaves_no_half_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "labels.jsonl"
     with LabelFile(path) as file:
-        file.add(pair(1), Answer.SAME, STRATUM)
+        file.add(pair(1), AnswerKind.SAME, STRATUM)
         whole = path.read_bytes()
         monkeypatch.setattr(file, "_file", _FullDisk(file._file))
         with pytest.raises(DedupError, match="No space left"):
-            file.add(pair(2), Answer.SAME, STRATUM)
+            file.add(pair(2), AnswerKind.SAME, STRATUM)
         assert path.read_bytes() == whole
         assert set(file.labels) == {pair(1).id}
 
@@ -232,7 +232,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         each.close()
 
 
-def answer(session: LabelSession, said: Answer = Answer.SAME) -> str:
+def answer(session: LabelSession, said: AnswerKind = AnswerKind.SAME) -> str:
     assert session.current is not None
     id_ = session.current.id
     session.answer(id_, said)
@@ -251,7 +251,7 @@ def test_all_pairs_are_asked_once(begin: Begin, tmp_path: Path) -> None:
 
 def test_a_second_session_continues_where_the_first_one_stopped(begin: Begin) -> None:
     first = begin(4)
-    asked = {answer(first, said) for said in (Answer.SAME, Answer.DIFFERENT, Answer.SKIP, Answer.SAME)}
+    asked = {answer(first, said) for said in (AnswerKind.SAME, AnswerKind.DIFFERENT, AnswerKind.SKIP, AnswerKind.SAME)}
     assert first.current is None
     assert first.progress.goal == 4
     second = begin()
@@ -263,18 +263,18 @@ def test_a_second_session_continues_where_the_first_one_stopped(begin: Begin) ->
 
 def test_undo_goes_back_as_often_as_one_likes(begin: Begin, tmp_path: Path) -> None:
     session = begin()
-    asked = [answer(session, said) for said in (Answer.SAME, Answer.DIFFERENT)]
+    asked = [answer(session, said) for said in (AnswerKind.SAME, AnswerKind.DIFFERENT)]
     session.undo()
     assert session.current is not None
     assert session.current.id == asked[1]
     assert session.last is not None
-    assert session.last[1] is Answer.SAME
+    assert session.last[1] is AnswerKind.SAME
     session.undo()
     session.undo()  # there is nothing more to take back
     assert session.current.id == asked[0]
     assert session.progress.done == 0
     assert read_labels(tmp_path / "labels.jsonl") == []
-    assert [answer(session, Answer.SKIP) for _ in asked] == asked
+    assert [answer(session, AnswerKind.SKIP) for _ in asked] == asked
 
 
 def test_undo_at_the_end_asks_again(begin: Begin) -> None:
@@ -307,8 +307,8 @@ def test_an_answer_to_another_question_is_refused(begin: Begin, tmp_path: Path) 
     session = begin()
     before = answer(session)
     with pytest.raises(StaleAnswerError):
-        session.answer(before, Answer.DIFFERENT)
-    assert [label.answer for label in read_labels(tmp_path / "labels.jsonl")] == [Answer.SAME]
+        session.answer(before, AnswerKind.DIFFERENT)
+    assert [label.answer for label in read_labels(tmp_path / "labels.jsonl")] == [AnswerKind.SAME]
 
 
 def test_one_may_ask_for_more(begin: Begin) -> None:
@@ -321,7 +321,7 @@ def test_one_may_ask_for_more(begin: Begin) -> None:
 
 def test_progress_counts(begin: Begin) -> None:
     session = begin(6)
-    for said in (Answer.SAME, Answer.SAME, Answer.DIFFERENT, Answer.SKIP):
+    for said in (AnswerKind.SAME, AnswerKind.SAME, AnswerKind.DIFFERENT, AnswerKind.SKIP):
         answer(session, said)
     progress = session.progress
     assert (progress.done, progress.goal, progress.left) == (4, 6, 6)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Dialog, expect
 
-from dedupcrawl.tools.label.labels import Answer, LabelFile, LabelSession, read_labels
+from dedupcrawl.tools.label.labels import AnswerKind, LabelFile, LabelSession, read_labels
 from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
 from tests.batch.corpus import story
@@ -74,7 +74,7 @@ def count(tab: Tab, done: int, goal: int) -> None:
     expect(tab.page.locator("#count")).to_have_text(f"{done} of {goal}")
 
 
-def given(folder: Path) -> list[Answer]:
+def given(folder: Path) -> list[AnswerKind]:
     return [label.answer for label in read_labels(folder / "labels.jsonl")]
 
 
@@ -84,12 +84,12 @@ def test_the_keyboard_is_enough(tmp_path: Path, open_tab: OpenTab) -> None:
         for done, key in enumerate(("s", "d", "Space", "S"), 1):
             tab.page.keyboard.press(key)
             count(tab, done, 5)
-        assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT, Answer.SKIP, Answer.SAME]
+        assert given(tmp_path) == [AnswerKind.SAME, AnswerKind.DIFFERENT, AnswerKind.SKIP, AnswerKind.SAME]
         title = tab.page.locator(".source h2").first.text_content()
         tab.page.keyboard.press("u")
         count(tab, 3, 5)
         assert tab.page.locator(".source h2").first.text_content() != title
-        assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT, Answer.SKIP]
+        assert given(tmp_path) == [AnswerKind.SAME, AnswerKind.DIFFERENT, AnswerKind.SKIP]
         for done in (4, 5):
             tab.page.keyboard.press("d")
             count(tab, done, 5)
@@ -150,7 +150,7 @@ def test_space_skips_also_after_a_press_of_a_button(tmp_path: Path, open_tab: Op
         tab.page.get_by_role("button", name="Different").focus()
         tab.page.keyboard.press("Space")  # moving there by keyboard is intended
         count(tab, 3, 4)
-    assert given(tmp_path) == [Answer.SAME, Answer.SKIP, Answer.DIFFERENT]
+    assert given(tmp_path) == [AnswerKind.SAME, AnswerKind.SKIP, AnswerKind.DIFFERENT]
 
 
 def test_keys_with_others_held_are_the_browsers(tmp_path: Path, open_tab: OpenTab) -> None:
@@ -160,7 +160,7 @@ def test_keys_with_others_held_are_the_browsers(tmp_path: Path, open_tab: OpenTa
             tab.page.keyboard.press(key)
         tab.page.keyboard.press("s")
         count(tab, 1, 2)
-    assert given(tmp_path) == [Answer.SAME]
+    assert given(tmp_path) == [AnswerKind.SAME]
 
 
 def test_two_texts_or_one(tmp_path: Path, open_tab: OpenTab) -> None:
@@ -202,7 +202,7 @@ def test_a_session_continues_where_it_stopped(tmp_path: Path, open_tab: OpenTab)
         for done in (1, 2):
             tab.page.keyboard.press("d")
             count(tab, done, 2)
-    assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT, Answer.DIFFERENT]
+    assert given(tmp_path) == [AnswerKind.SAME, AnswerKind.DIFFERENT, AnswerKind.DIFFERENT]
 
 
 def test_two_windows_do_not_answer_twice(tmp_path: Path, open_tab: OpenTab) -> None:
@@ -218,7 +218,7 @@ def test_two_windows_do_not_answer_twice(tmp_path: Path, open_tab: OpenTab) -> N
         count(other, 1, 3)
         other.page.keyboard.press("d")
         count(other, 2, 3)
-    assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT]
+    assert given(tmp_path) == [AnswerKind.SAME, AnswerKind.DIFFERENT]
 
 
 def test_more_and_end_are_a_press_away(tmp_path: Path, open_tab: OpenTab) -> None:
@@ -265,7 +265,7 @@ def test_attacks_are_shown_as_text(tmp_path: Path, open_tab: OpenTab, view: str)
         assert tab.errors == []
         assert all(each.startswith(server.url) for each in tab.requests)
         assert not tab.is_wider_than_screen()
-    assert given(tmp_path) == [Answer.SAME]
+    assert given(tmp_path) == [AnswerKind.SAME]
 
 
 @pytest.mark.parametrize(("size", "dark"), [(DESKTOP, False), (PHONE, True)])
@@ -299,7 +299,7 @@ def test_it_is_used_in_chinese(tmp_path: Path, open_tab: OpenTab) -> None:
             "本次回答 2 对：相同 1，不同 1，跳过 0。文件中有 2 条标注；"
         )
         assert tab.errors == []
-    assert given(tmp_path) == [Answer.SAME, Answer.DIFFERENT]
+    assert given(tmp_path) == [AnswerKind.SAME, AnswerKind.DIFFERENT]
 
 
 def test_an_empty_run_has_a_page_that_reports_it(tmp_path: Path, open_tab: OpenTab) -> None:

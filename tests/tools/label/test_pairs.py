@@ -35,10 +35,10 @@ from tests.tools.label.runs import WORDS, ledger, web
 from tests.tools.report.judged_ledgers import changed, write
 
 if TYPE_CHECKING:
-    from dedupcrawl.tools.label.pairs import OfferedPair, StratifiedSampler
+    from dedupcrawl.tools.label.pairs import OfferedPair, StratifiedSample
 
 
-def all_of(sampler: StratifiedSampler) -> list[OfferedPair]:
+def all_of(sampler: StratifiedSample) -> list[OfferedPair]:
     asked: dict[str, OfferedPair] = {}
     while pair := sampler.next_pair(asked):
         asked[pair.id] = pair
@@ -197,7 +197,7 @@ RELATIONS = ("near-duplicate", "", "excerpt", "expansion")
 SOME = st.lists(st.tuples(st.floats(0, 1), st.sampled_from(RELATIONS), st.sampled_from("abc")), min_size=1, max_size=40)
 
 
-def drawn(sampler: StratifiedSampler, most: int = 10_000) -> list[OfferedPair]:
+def drawn(sampler: StratifiedSample, most: int = 10_000) -> list[OfferedPair]:
     asked: set[str] = set()
     found: list[OfferedPair] = []
     while len(found) < most and (one := sampler.next_pair(asked, found[-1] if found else None)):
@@ -237,7 +237,7 @@ def test_a_cluster_comes_again_at_once_only_when_all_that_lie_uppermost_are_of_i
             assert all(each.cluster == before.cluster for each in heads), strata
 
 
-def _by_stratum(sampler: StratifiedSampler, pairs: list[OfferedPair]) -> dict[object, list[OfferedPair]]:
+def _by_stratum(sampler: StratifiedSample, pairs: list[OfferedPair]) -> dict[object, list[OfferedPair]]:
     found: dict[object, list[OfferedPair]] = {}
     for each in pairs:
         found.setdefault(sampler.stratum(each), []).append(each)

@@ -7,8 +7,8 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from dedupcrawl.tools.evaluation.dataset import PairScorer, weighted_pairs
-from dedupcrawl.tools.label.labels import Answer, Label
+from dedupcrawl.tools.evaluation.dataset import PairScoresBuilder, weighted_pairs
+from dedupcrawl.tools.label.labels import AnswerKind, Label
 from tests.tools.label.offers import pair, sampler_of
 
 PAIRS = [
@@ -33,11 +33,11 @@ def test_estimates_are_right_on_average_and_intervals_hold_the_truth(asked: int)
     for run in range(runs):
         sampler, labels, last = sampler_of(PAIRS, f"run {run}"), dict[str, Label](), None
         while len(labels) < asked and (last := sampler.next_pair(labels, last)):
-            answer = Answer.SAME if TRUTH[last.id] else Answer.DIFFERENT
+            answer = AnswerKind.SAME if TRUTH[last.id] else AnswerKind.DIFFERENT
             labels[last.id] = Label(last, answer, sampler.stratum(last))
         pairs = weighted_pairs(list(labels.values()))
         found = np.array([each.label.pair.relation == "near-duplicate" for each in pairs])
-        scores = PairScorer([each.is_same for each in pairs], [each.weight for each in pairs]).scores(found)
+        scores = PairScoresBuilder([each.is_same for each in pairs], [each.weight for each in pairs]).scores(found)
         precisions.append(scores.precision.value or 0.0)
         recalls.append(scores.recall.value or 0.0)
         above += scores.precision.low > PRECISION

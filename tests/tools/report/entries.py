@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from dedupcrawl.decision import Status, Verdict
-from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
+from dedupcrawl.detectors.base import Assessment, Evidence, Match, Relation, Threshold
 from dedupcrawl.ledger.ledger_schema import Comparison, Entry
 
 ABOUT = {"title": "Crawl of the spider news", "kind": "crawl", "version": "1", "settings": {"DEDUP_KEEP": "first"}}
 NOON = 1_700_000_000.0
 
 
-def opinion(similarity: float, detector: str = "minhash", threshold: float = 0.8) -> Opinion:
+def assessment(similarity: float, detector: str = "minhash", threshold: float = 0.8) -> Assessment:
     is_met = similarity >= threshold
     match = Match(similarity, Relation.NEAR_DUPLICATE, {"slots": 12}) if is_met else None
-    return Opinion(
+    return Assessment(
         detector,
         match,
         similarity,
         {"slots": 12},
-        (Bar("threshold", threshold, similarity, at_least=True, measure="similarity"),),
-        (Exhibit("slots", agreeing="1101", shared=("a", "b"), only_new=("c",)),),
+        (Threshold("threshold", threshold, similarity, at_least=True, measure="similarity"),),
+        (Evidence("slots", agreeing="1101", shared=("a", "b"), only_new=("c",)),),
     )
 
 
@@ -42,12 +42,12 @@ def copy(url: str, of: str, cluster: str, text: str = "", at: float = NOON, simi
         detector="minhash",
         evidence={"slots": 12},
     )
-    held = (Comparison(of, cluster, (opinion(similarity),)),)
+    held = (Comparison(of, cluster, (assessment(similarity),)),)
     return Entry(url, at, verdict, 100, "A copy", text, requests=2, comparisons=held)
 
 
 def near(url: str, cluster: str, old: str, similarity: float, text: str = "") -> Entry:
-    return unique(url, cluster, text, comparisons=(Comparison(old, "other", (opinion(similarity),)),))
+    return unique(url, cluster, text, comparisons=(Comparison(old, "other", (assessment(similarity),)),))
 
 
 def unchecked(url: str, reason: str = "short") -> Entry:

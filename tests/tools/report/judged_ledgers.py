@@ -62,7 +62,7 @@ def _add(ledger: Any, dedup: Deduplicator, page: Page, when: float) -> Claim:
     size = len(page.text.encode())
     record = claim.record
     held = [
-        Comparison(each.record.url, each.record.cluster, dedup.opinions(record, each.record))
+        Comparison(each.record.url, each.record.cluster, dedup.assessments(record, each.record))
         for each in sorted(claim.candidates, key=lambda each: each.record.url != verdict.of)
         if record is not None
     ]

@@ -9,12 +9,12 @@ from random import Random
 
 from dedupcrawl.text.lexicon import read_counts
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.report.report_model import Change, Cluster, PageRow, Report
+from dedupcrawl.tools.report.report_model import Change, ClusterRow, PageRow, Report
 from tests.tools.report.sample_reports import BEGIN, demo_report
 
 _HOSTS = 200
 _COPIES = 0.4
-_SECTIONS = ("news", "world", "sport", "business", "culture", "science", "opinion", "local")
+_SECTIONS = ("news", "world", "sport", "business", "culture", "science", "assessment", "local")
 
 
 def large_report(rows: int = 50_000, texts: int = 300) -> Report:
@@ -57,7 +57,7 @@ class _MadeUp:
         for number in range(rows):
             is_copy = made and self._chance.random() < _COPIES
             made.append(self._copy(number, self._chance.choice(made[-2_000:])) if is_copy else self._new(number))
-        return tuple(sorted(made, key=lambda page: page.fate))
+        return tuple(sorted(made, key=lambda page: page.outcome))
 
     def _new(self, number: int) -> PageRow:
         title = self._title()
@@ -85,7 +85,7 @@ class _MadeUp:
         return replace(
             row,
             status="duplicate",
-            fate="dropped",
+            outcome="dropped",
             relation="near-duplicate",
             of=of,
             similarity=similarity,
@@ -111,7 +111,7 @@ class _MadeUp:
         return tuple(made)
 
 
-def _clusters(pages: tuple[PageRow, ...]) -> tuple[Cluster, ...]:
+def _clusters(pages: tuple[PageRow, ...]) -> tuple[ClusterRow, ...]:
     places: dict[str, list[int]] = {}
     for place, page in enumerate(pages):
         places.setdefault(page.cluster, []).append(place)
@@ -119,7 +119,7 @@ def _clusters(pages: tuple[PageRow, ...]) -> tuple[Cluster, ...]:
     return tuple(_cluster(pages, sorted(of, key=lambda place: pages[place].time or 0)) for of in largest)
 
 
-def _cluster(pages: tuple[PageRow, ...], of: list[int]) -> Cluster:
+def _cluster(pages: tuple[PageRow, ...], of: list[int]) -> ClusterRow:
     rows = [pages[place] for place in of]
     hosts = len({row.host for row in rows})
-    return Cluster(rows[0].cluster, len(of), hosts, rows[0].time, rows[-1].time, rows[0].title, tuple(of))
+    return ClusterRow(rows[0].cluster, len(of), hosts, rows[0].time, rows[-1].time, rows[0].title, tuple(of))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import Verdict
-from dedupcrawl.detectors.base import Bar, Exhibit, Match, Opinion, Relation
-from dedupcrawl.ledger.counters import Flow, Histogram, Host, RunTotals, Slice
-from dedupcrawl.sites import NoticeKind, SiteNotice
+from dedupcrawl.detectors.base import Assessment, Evidence, Match, Relation, Threshold
+from dedupcrawl.ledger.counters import FlowCount, Histogram, HostCount, RunCounts, SliceCount
+from dedupcrawl.sites.site_counts import NoticeKind, SiteNotice
 from dedupcrawl.tools.demo.corpus import load_content, write_story
 from dedupcrawl.tools.report.diff import compare_texts
-from dedupcrawl.tools.report.report_model import Change, Cluster, PageRow, Pair, Report
+from dedupcrawl.tools.report.report_model import Change, ClusterRow, PageRow, Pair, Report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,17 +84,17 @@ class _Judged:
         return sorted(pairs, key=lambda pair: -(pair.similarity or 0))[:25]
 
     def _pair(self, dedup: Deduplicator, new: str, old: str, relation: str, decided: str) -> Pair:
-        opinions = dedup.opinions(self.records[new], self.records[old])
-        asked = [each.similarity or 0 for each in opinions if decided in ("", each.detector)]
+        assessments = dedup.assessments(self.records[new], self.records[old])
+        asked = [each.similarity or 0 for each in assessments if decided in ("", each.detector)]
         compared = compare_texts(self.texts[old][1], self.texts[new][1])
         titles = self.texts[new][0], self.texts[old][0]
         similarity = max(asked, default=None)
-        return Pair(new, old, *titles, opinions, relation, decided, similarity, compared.changes, compared.is_cut)
+        return Pair(new, old, *titles, assessments, relation, decided, similarity, compared.changes, compared.is_cut)
 
     def report(self) -> Report:
         rows = self._rows()
         clusters = _clusters(rows)
-        dropped = [row for row in rows if row.fate == "dropped"]
+        dropped = [row for row in rows if row.outcome == "dropped"]
         return Report(
             title="Crawl of the spider news",
             kind="crawl",
@@ -108,7 +108,7 @@ class _Judged:
             slices=_slices(rows),
             hosts=_hosts(rows),
             flows=tuple(
-                Flow(copy, source, pages)
+                FlowCount(copy, source, pages)
                 for (copy, source), pages in Counter((row.host, _host(row.of)) for row in dropped).most_common()
             ),
             detectors=Counter(row.detector for row in dropped),
@@ -150,7 +150,7 @@ class _Judged:
         edges = tuple(bin / 20 for bin in range(21))
         made = []
         for detector in DETECTORS:
-            said = [each for pair in self.pairs for each in pair.opinions if each.detector == detector]
+            said = [each for pair in self.pairs for each in pair.assessments if each.detector == detector]
             matched, missed = [0] * 20, [0] * 20
             for each in said:
                 if each.similarity is not None:
@@ -163,45 +163,45 @@ def _host(url: str) -> str:
     return url.split("/")[2]
 
 
-def _figures(rows: Sequence[PageRow]) -> RunTotals:
+def _figures(rows: Sequence[PageRow]) -> RunCounts:
     checked = [row for row in rows if row.status != "unchecked"]
     relations = [(row.status, row.relation) for row in checked if row.relation]
-    return RunTotals(
+    return RunCounts(
         pages=len(rows),
         checked=len(checked),
-        kept=sum(row.fate == "kept" for row in rows),
-        dropped=sum(row.fate == "dropped" for row in rows),
+        kept=sum(row.outcome == "kept" for row in rows),
+        dropped=sum(row.outcome == "dropped" for row in rows),
         duplicates=Counter(relation for status, relation in relations if status == "duplicate"),
         related=Counter(relation for status, relation in relations if status == "unique"),
         unchecked=Counter(row.reason for row in rows if row.status == "unchecked"),
         bytes=sum(row.bytes for row in rows),
-        bytes_saved=sum(row.bytes for row in rows if row.fate == "dropped"),
+        bytes_saved=sum(row.bytes for row in rows if row.outcome == "dropped"),
         requests_saved=37,
     )
 
 
-def _slices(rows: Sequence[PageRow]) -> tuple[Slice, ...]:
+def _slices(rows: Sequence[PageRow]) -> tuple[SliceCount, ...]:
     made = []
     for start in range(0, len(rows), 4):
-        of = Counter("unchecked" if row.status == "unchecked" else row.fate for row in rows[start : start + 4])
-        made.append(Slice(BEGIN + STEP * start, of["kept"], of["dropped"], of["unchecked"]))
+        of = Counter("unchecked" if row.status == "unchecked" else row.outcome for row in rows[start : start + 4])
+        made.append(SliceCount(BEGIN + STEP * start, of["kept"], of["dropped"], of["unchecked"]))
     return tuple(made)
 
 
-def _hosts(rows: Sequence[PageRow]) -> tuple[Host, ...]:
-    fates: Mapping[str, Counter[str]] = {row.host: Counter() for row in rows}
+def _hosts(rows: Sequence[PageRow]) -> tuple[HostCount, ...]:
+    outcomes: Mapping[str, Counter[str]] = {row.host: Counter() for row in rows}
     for row in rows:
-        fates[row.host][row.fate] += 1
-    hosts = [Host(name, of.total(), of["kept"], of["dropped"]) for name, of in fates.items()]
+        outcomes[row.host][row.outcome] += 1
+    hosts = [HostCount(name, of.total(), of["kept"], of["dropped"]) for name, of in outcomes.items()]
     return tuple(sorted(hosts, key=lambda host: -host.pages))
 
 
-def _clusters(rows: Sequence[PageRow]) -> tuple[Cluster, ...]:
+def _clusters(rows: Sequence[PageRow]) -> tuple[ClusterRow, ...]:
     places: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
         places.setdefault(row.cluster, []).append(place)
     made = [
-        Cluster(
+        ClusterRow(
             name,
             len(of),
             len({rows[place].host for place in of}),
@@ -227,7 +227,7 @@ def hostile_report() -> Report:
         made=float("inf"),
         began=-1e18,
         ended=1e18,
-        figures=RunTotals(14, 14, 0, 14, {ATTACKS[0]: 14}, {}, {ATTACKS[1]: 1}),
+        figures=RunCounts(14, 14, 0, 14, {ATTACKS[0]: 14}, {}, {ATTACKS[1]: 1}),
         sites=tuple(
             SiteNotice(kind, attack, 14, (attack, ATTACKS[4]), repeats=14, unread={attack: 14})
             for attack in ATTACKS
@@ -235,14 +235,14 @@ def hostile_report() -> Report:
         ),
         settings=dict(zip(ATTACKS, ATTACKS, strict=True)),
         notes=ATTACKS,
-        slices=(Slice(0, 1, 2, 3), Slice(1e300, 0, 1, 0)),
-        hosts=tuple(Host(attack, 0, 0, 0) for attack in ATTACKS),
-        flows=tuple(Flow(attack, attack, 1) for attack in ATTACKS),
+        slices=(SliceCount(0, 1, 2, 3), SliceCount(1e300, 0, 1, 0)),
+        hosts=tuple(HostCount(attack, 0, 0, 0) for attack in ATTACKS),
+        flows=tuple(FlowCount(attack, attack, 1) for attack in ATTACKS),
         detectors=dict.fromkeys(ATTACKS, 1),
         histograms=(Histogram(ATTACKS[0], 0.8, (0.0, 0.5, 1.0), (1, 1), (1, 0)),),
         pages=rows,
         clusters=tuple(
-            Cluster(attack, 3, 1, None if place else float("nan"), 1.0, attack, (place,))
+            ClusterRow(attack, 3, 1, None if place else float("nan"), 1.0, attack, (place,))
             for place, attack in enumerate(ATTACKS)
         ),
         pairs=(*pairs, *(replace(pair, relation="", decided="") for pair in pairs)),
@@ -257,16 +257,16 @@ def _hostile_row(place: int, attack: str) -> PageRow:
 
 
 def _hostile_pair(attack: str) -> Pair:
-    opinion = Opinion(
+    assessment = Assessment(
         attack,
         Match(1.0, Relation.IDENTICAL, {attack: attack}),
         float("nan"),
         {attack: attack, "nested": [{attack: [attack]}], "large": 2**64, "odd": float("inf")},
-        (Bar(attack, 0.8, float("nan"), at_least=True),),
-        (Exhibit(attack, "10" * 9_000, (attack,), (attack,), (attack,)),),
+        (Threshold(attack, 0.8, float("nan"), at_least=True),),
+        (Evidence(attack, "10" * 9_000, (attack,), (attack,), (attack,)),),
         attack,
     )
     changes = (Change(attack, attack), Change("old " + attack, "new " + attack), Change(attack * 2, attack * 2))
     return Pair(
-        attack, attack, attack, attack, (opinion,), "near-duplicate", attack, float("inf"), changes, is_cut=True
+        attack, attack, attack, attack, (assessment,), "near-duplicate", attack, float("inf"), changes, is_cut=True
     )

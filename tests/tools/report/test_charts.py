@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedupcrawl.ledger.counters import Flow, Histogram, RunTotals, Slice
+from dedupcrawl.ledger.counters import FlowCount, Histogram, RunCounts, SliceCount
 from dedupcrawl.tools.report.charts import (
     Scale,
     draw_hosts,
@@ -57,9 +57,9 @@ def test_more_is_longer(most: int, data: st.DataObject) -> None:
     assert all(0 < tick <= most for tick in scale.ticks)
 
 
-@given(st.lists(st.builds(Slice, st.just(0.0), COUNTS, COUNTS, COUNTS), min_size=1, max_size=80))
-def test_stacks_are_as_high_as_their_pages_and_within(slices: list[Slice]) -> None:
-    slices = [Slice(60.0 * at, each.kept, each.dropped, each.unchecked) for at, each in enumerate(slices)]
+@given(st.lists(st.builds(SliceCount, st.just(0.0), COUNTS, COUNTS, COUNTS), min_size=1, max_size=80))
+def test_stacks_are_as_high_as_their_pages_and_within(slices: list[SliceCount]) -> None:
+    slices = [SliceCount(60.0 * at, each.kept, each.dropped, each.unchecked) for at, each in enumerate(slices)]
     chart = draw_time(slices, 600)
     assert chart is not None
     most = max(each.kept + each.dropped + each.unchecked for each in slices)
@@ -73,7 +73,7 @@ def test_stacks_are_as_high_as_their_pages_and_within(slices: list[Slice]) -> No
 @given(st.integers(2, 80), st.floats(0.2, 1e7), st.sampled_from([320, 980]))
 @example(7, 1.0, 320)
 def test_labels_of_time_do_not_touch(count: int, seconds: float, width: int) -> None:
-    chart = draw_time([Slice(1.7e9 + at * seconds, 1, 1, 1) for at in range(count)], width)
+    chart = draw_time([SliceCount(1.7e9 + at * seconds, 1, 1, 1) for at in range(count)], width)
     assert chart is not None
     ends = []
     for tick in chart.x_ticks:
@@ -106,8 +106,8 @@ def test_bins_stand_within(bins: list[tuple[int, int]], threshold: float) -> Non
     assert [sum(block.kind == kind for block in chart.rects) for kind in ("matched", "missed")] == kinds
 
 
-@given(st.lists(st.builds(Flow, NAMES, NAMES, st.integers(1, 99)), min_size=1, max_size=60))
-def test_no_page_is_lost_in_the_matrix(flows: list[Flow]) -> None:
+@given(st.lists(st.builds(FlowCount, NAMES, NAMES, st.integers(1, 99)), min_size=1, max_size=60))
+def test_no_page_is_lost_in_the_matrix(flows: list[FlowCount]) -> None:
     matrix = draw_hosts(flows, most=3)
     assert matrix is not None
     pages = sum(flow.pages for flow in flows)
@@ -118,7 +118,7 @@ def test_no_page_is_lost_in_the_matrix(flows: list[Flow]) -> None:
 
 
 def test_a_host_that_copies_itself_is_on_the_diagonal() -> None:
-    matrix = draw_hosts([Flow("a", "a", 2), Flow("a", "b", 8)])
+    matrix = draw_hosts([FlowCount("a", "a", 2), FlowCount("a", "b", 8)])
     assert matrix is not None
     assert [(cell.pages, cell.is_same) for cell in matrix.rows[0].cells] == [(8, False), (2, True)]
 
@@ -129,7 +129,7 @@ def test_parts_of_the_bar_are_all_pages(
 ) -> None:
     checked = new + sum(duplicates.values()) + sum(related.values())
     pages = checked + sum(unchecked.values())
-    parts = outcome_bar(RunTotals(pages, checked, 0, 0, duplicates, related, unchecked))
+    parts = outcome_bar(RunCounts(pages, checked, 0, 0, duplicates, related, unchecked))
     assert sum(part.pages for part in parts) == pages
     if pages:
         assert sum(part.width for part in parts) == pytest.approx(100, abs=0.01)
@@ -148,7 +148,12 @@ def test_what_is_matched_below_the_threshold_is_counted() -> None:
 
 def test_hosts_that_are_not_named_stand_behind_those_that_are() -> None:
     """The hosts that are left out share one row, for any number of them."""
-    flows = [Flow("(others)", "(others)", 9), Flow("a", "b", 2), Flow("c", "b", 1), Flow("d", "(others)", 4)]
+    flows = [
+        FlowCount("(others)", "(others)", 9),
+        FlowCount("a", "b", 2),
+        FlowCount("c", "b", 1),
+        FlowCount("d", "(others)", 4),
+    ]
     whole, short = draw_hosts(flows), draw_hosts(flows, most=1)
     assert whole is not None
     assert short is not None

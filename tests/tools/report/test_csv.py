@@ -91,7 +91,7 @@ def test_rows_are_filtered_and_sorted_as_shown(tab: Tab) -> None:
     tab.page.get_by_role("button", name="Size").click()
     rows = saved(tab, "#page-table")[1]
     sizes = [int(each) for each in column(rows, "Bytes")]
-    assert sizes == sorted((page.bytes for page in demo_report().pages if page.fate == "dropped"), reverse=True)
+    assert sizes == sorted((page.bytes for page in demo_report().pages if page.outcome == "dropped"), reverse=True)
     shown = tab.page.locator("#page-table tbody tr .url a").evaluate_all("all => all.map((each) => each.href)")
     assert column(rows, "URL")[: len(shown)] == shown
     tab.page.get_by_label("Verdict", exact=True).select_option("")

@@ -82,8 +82,8 @@ def same_figures(report: Report, summary: dict[str, Any]) -> bool:
     assert Counter(figures.duplicates) + Counter(figures.related) == by_relation
     assert figures.checked == summary["pages"] - sum(summary["unchecked"].values())
     assert (figures.bytes, figures.bytes - figures.bytes_saved) == (summary["bytes"]["read"], summary["bytes"]["kept"])
-    fates = Counter(row.fate for row in report.pages)
-    assert (fates["kept"], fates["dropped"]) == (figures.kept, figures.dropped)
+    outcomes = Counter(row.outcome for row in report.pages)
+    assert (outcomes["kept"], outcomes["dropped"]) == (figures.kept, figures.dropped)
     hosts = [sum(getattr(each, name) for each in report.hosts) for name in ("pages", "kept", "dropped")]
     assert hosts == [figures.pages, figures.kept, figures.dropped]
     duplicates = sum(figures.duplicates.values())
@@ -210,7 +210,7 @@ def test_changed_inputs_are_noted_and_not_read(batch: Batch) -> None:
     assert f"{len(report.pairs) - 1} of {len(report.pairs)} pairs are shown without their texts." in report.notes
     [whole] = [each for each in report.pairs if each.changes]
     assert (whole.new, whole.old) == ("https://d.example/near", "https://b.example/miss")
-    assert all(each.opinions for each in report.pairs)
+    assert all(each.assessments for each in report.pairs)
     paths[1].write_bytes(b"{}\n")
     assert not any(each.changes for each in report_from_batch(batch.folder / "out").pairs)
 
@@ -275,7 +275,7 @@ def test_of_too_many_pages_the_dropped_ones_are_there(batch: Batch) -> None:
     summary = batch.run(write_lines(batch.folder / "a.jsonl", told))
     report = report_from_batch(batch.folder / "out", limits=ReportLimits(pages=50, clusters=3, pairs=9, flows=2))
     assert (summary["pages"], report.figures.pages, len(report.pages)) == (80, 80, 50)
-    assert Counter(row.fate for row in report.pages) == {"dropped": 40, "kept": 10}
+    assert Counter(row.outcome for row in report.pages) == {"dropped": 40, "kept": 10}
     assert "The table holds 50 of 80 pages, chosen by cluster; all 40 dropped pages are among them." in report.notes
     assert [(each.size, len(each.pages)) for each in report.clusters] == [(2, 2)] * 3
     assert len(report.pairs) == 9
@@ -318,8 +318,13 @@ def test_the_constants_of_a_detector_come_back(batch: Batch) -> None:
     job: Job = batch.job("x", config=config)
     batch.run(write_lines(batch.folder / "a.jsonl", rows()), config=config)
     report = report_from_batch(batch.folder / "out")
-    bars = {bar.constant: bar.value for pair in report.pairs for each in pair.opinions for bar in each.bars}
-    assert bars["threshold"] == 0.7
+    thresholds = {
+        threshold.constant: threshold.value
+        for pair in report.pairs
+        for each in pair.assessments
+        for threshold in each.thresholds
+    }
+    assert thresholds["threshold"] == 0.7
     assert "containment 0.4" in report.settings["DEDUP_DETECTORS"]
     assert job.config == config
 
@@ -334,7 +339,7 @@ def test_near_misses_are_all_pairs_that_share_a_key(detectors: tuple[str, ...]) 
     kept, of = np.ones(len(prints), bool), np.full(len(prints), NONE)
 
     def weigh(new: int, old: int) -> Any:
-        return judge.opinions(prints.sketch_record(new), prints.sketch_record(old))
+        return judge.assessments(prints.sketch_record(new), prints.sketch_record(old))
 
     found = find_near_misses(prints, np.arange(len(prints)), kept, of, compare=weigh, progress=NoProgress())
     expected = set()

@@ -11,9 +11,9 @@ from dedupcrawl import Page
 from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.ledger.counters import RunTotals
+from dedupcrawl.ledger.counters import RunCounts
 from dedupcrawl.ledger.ledger import Ledger
-from dedupcrawl.ledger.ledger_schema import Entry, Fate, LedgerLimits, is_sampled, sampling_hash
+from dedupcrawl.ledger.ledger_schema import Entry, LedgerLimits, Outcome, is_sampled, sampling_hash
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from dedupcrawl.tools.report.html_report import pair_values
 from dedupcrawl.tools.report.report_builder import ReportLimits
@@ -35,8 +35,8 @@ def texts(pair: Pair) -> tuple[str, str]:
 
 def test_the_figures_are_those_of_the_ledger(report: Report) -> None:
     sizes = {page.url: len(page.text.encode()) for page in web()}
-    dropped = {each.url for each in report.pages if each.fate == "dropped"}
-    assert report.figures == RunTotals(
+    dropped = {each.url for each in report.pages if each.outcome == "dropped"}
+    assert report.figures == RunCounts(
         pages=12,
         checked=12,
         kept=8,
@@ -51,7 +51,7 @@ def test_the_figures_are_those_of_the_ledger(report: Report) -> None:
 
 
 def test_every_dropped_page_names_the_page_that_it_repeats_and_why(report: Report) -> None:
-    dropped = {each.url: (each.relation, each.of, each.why) for each in report.pages if each.fate == "dropped"}
+    dropped = {each.url: (each.relation, each.of, each.why) for each in report.pages if each.outcome == "dropped"}
     for number in range(3):
         of = f"https://a.example/{number}"
         assert dropped.pop(f"https://b.example/{number}") == ("identical", of, f"the same text as {of}: by exact")
@@ -62,7 +62,7 @@ def test_every_dropped_page_names_the_page_that_it_repeats_and_why(report: Repor
 
 
 def test_dropped_pages_come_before_others_and_all_by_time(report: Report) -> None:
-    assert [each.fate for each in report.pages] == ["dropped"] * 4 + ["kept"] * 8
+    assert [each.outcome for each in report.pages] == ["dropped"] * 4 + ["kept"] * 8
     assert [each.time for each in report.pages[4:]] == sorted(each.time or 0 for each in report.pages[4:])
 
 
@@ -74,16 +74,16 @@ def test_a_dropped_page_is_paired_with_its_earlier_page(report: Report) -> None:
         assert (pair.new, pair.old, pair.relation, pair.decided) == (row.url, row.of, row.relation, row.detector)
         assert (pair.new_title, pair.old_title) == (there[row.url].title, there[row.of].title)
         assert texts(pair) == (there[row.url].text, there[row.of].text)
-        assert [each.detector for each in pair.opinions] == ["exact", "minhash"]
+        assert [each.detector for each in pair.assessments] == ["exact", "minhash"]
 
 
 def test_a_near_miss_is_shown_with_what_it_lacks(report: Report) -> None:
     [place] = report.misses
     miss = report.pairs[place]
     assert (miss.new, miss.old, miss.relation) == ("https://b.example/miss", "https://a.example/4", "")
-    nearest = max(miss.opinions, key=lambda each: each.similarity or 0)
+    nearest = max(miss.assessments, key=lambda each: each.similarity or 0)
     assert miss.similarity == nearest.similarity
-    assert any(not bar.is_met for bar in nearest.bars)
+    assert any(not threshold.is_met for threshold in nearest.thresholds)
     assert sum(not each.is_equal for each in miss.changes) == 16
 
 
@@ -136,12 +136,12 @@ def test_workers_make_one_report(tmp_path: Path) -> None:
 def test_a_run_that_is_running_can_be_looked_at(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
         verdict = Verdict("https://a.example/1", Status.UNIQUE, keep=True, cluster="c")
-        ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7), Fate.OPEN)
+        ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7), Outcome.OPEN)
         ledger.count("checked")
         ledger.flush()
         report = report_from_ledgers([tmp_path / "run.ledger"])
     assert report.ended is None
-    assert [each.fate for each in report.pages] == ["open"]
+    assert [each.outcome for each in report.pages] == ["open"]
     assert any("goes on, or was killed" in note for note in report.notes)
     assert any("1 of the pages listed were under way" in note for note in report.notes)
 
@@ -150,11 +150,11 @@ def test_a_page_that_was_released_reports_it(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT) as ledger:
         verdict = Verdict("https://a.example/1", Status.UNIQUE, keep=True, cluster="c")
         note = ledger.add(Entry("https://a.example/1", BEGIN, verdict, 7))
-        ledger.set_fate(note, Fate.RELEASED)
+        ledger.set_outcome(note, Outcome.RELEASED)
         ledger.count("checked")
         ledger.count("released")
     report = report_from_ledgers([tmp_path / "run.ledger"])
-    assert ([each.fate for each in report.pages], report.figures.released) == (["released"], 1)
+    assert ([each.outcome for each in report.pages], report.figures.released) == (["released"], 1)
 
 
 def test_an_updated_page_is_paired_with_its_earlier_version(tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ def test_checked_items_are_noted(tmp_path: Path) -> None:
 def test_limits_of_the_report_are_noted(tmp_path: Path) -> None:
     write(tmp_path / "run.ledger", many(60))
     report = report_from_ledgers([tmp_path / "run.ledger"], limits=ReportLimits(pages=70, clusters=5, hosts=1, pairs=8))
-    fates = [each.fate for each in report.pages]
-    assert fates == ["dropped"] * 60 + ["kept"] * 10
+    outcomes = [each.outcome for each in report.pages]
+    assert outcomes == ["dropped"] * 60 + ["kept"] * 10
     assert "The table holds 70 of 120 pages, chosen by cluster; all 60 dropped pages are among them." in report.notes
     assert "1 of 2 hosts are named, those with most pages." in report.notes
     assert [(each.name, each.pages) for each in report.hosts] == [("a.example", 60), ("(others)", 60)]
@@ -311,7 +311,7 @@ def test_of_sampled_pages_it_is_said_that_they_are(tmp_path: Path) -> None:
     with Ledger.create(tmp_path / "run.ledger", ABOUT, limits=limits) as ledger:
         for number in range(400):
             url = f"https://shop.example/{number}"
-            ledger.add(unique(url, f"c{number}") if number % 8 == 0 else sibling(url, f"c{number}"), Fate.KEPT)
+            ledger.add(unique(url, f"c{number}") if number % 8 == 0 else sibling(url, f"c{number}"), Outcome.KEPT)
     with Ledger.open(tmp_path / "run.ledger") as written:
         listed = list(written.rows())
         assert written.sample.one_in > 1
@@ -336,7 +336,7 @@ def test_a_pair_of_siblings_has_the_reason_and_both_titles(tmp_path: Path) -> No
     assert pair.siblings == "names over one text that is about neither"
     assert (pair.new_title, pair.old_title) == ("Plumber | Shop", "Carpenter | Shop")
     [row] = [each for each in report.pages if each.relation == "sibling"]
-    assert (row.fate, row.status) == ("kept", "unique")
+    assert (row.outcome, row.status) == ("kept", "unique")
     assert row.why.endswith("they differ by names over one text that is about neither")
     assert report.figures.related == {"sibling": 1}
     assert pair_values(pair)["ownWords"] == ["plumber", "carpenter"]

@@ -68,9 +68,9 @@ def checked(report: Report) -> None:
     assert sum(each.kept for each in report.slices) == 9
     [miss] = [report.pairs[place] for place in report.misses]
     assert (miss.new, miss.old, miss.changes) == ("https://b.example/miss", "https://a.example/4", ())
-    nearest = max(miss.opinions, key=lambda each: each.similarity or 0)
+    nearest = max(miss.assessments, key=lambda each: each.similarity or 0)
     assert miss.similarity == nearest.similarity
-    assert [bar.is_met for bar in nearest.bars if bar.constant == "threshold"] == [False]
+    assert [threshold.is_met for threshold in nearest.thresholds if threshold.constant == "threshold"] == [False]
     [histogram] = report.histograms
     assert (histogram.detector, histogram.threshold, sum(histogram.missed)) == ("minhash", 0.8, 1)
 
@@ -101,7 +101,7 @@ def test_a_store_on_a_server_shows_the_same_and_no_password(address: str) -> Non
 def test_detectors_are_those_that_filled_the_store(url: str) -> None:
     fill(url, pages(), detectors=("simhash",))
     report = report_from_store(url)
-    assert {each.detector for pair in report.pairs for each in pair.opinions} == {"simhash"}
+    assert {each.detector for pair in report.pairs for each in pair.assessments} == {"simhash"}
     assert "simhash" in report.settings["DEDUP_DETECTORS"]
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pytest
 
-from dedupcrawl.sites import NoticeKind, SiteNotice
+from dedupcrawl.sites.site_counts import NoticeKind, SiteNotice
 from dedupcrawl.tools.report.html_report import fit_payload, json_safe, page_columns, render_report
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.tools.report.large_reports import large_report
@@ -90,17 +90,17 @@ def column(tab: Tab, side: int) -> str:
 
 def test_of_pages_with_one_url_each_row_leads_to_its_own_verdict(tab: Tab, tmp_path: Path) -> None:
     report = demo_report()
-    kept = next(each for each in report.pages if each.fate == "kept")
-    again = replace(kept, time=(kept.time or 0) + 60, fate="dropped", status="duplicate", of=kept.url)
+    kept = next(each for each in report.pages if each.outcome == "kept")
+    again = replace(kept, time=(kept.time or 0) + 60, outcome="dropped", status="duplicate", of=kept.url)
     again = replace(again, relation="unchanged", why=f"unchanged since {kept.url} was seen before", pair=None)
     (tmp_path / "report.html").write_text(render_report(replace(report, pages=(again, *report.pages))), "utf-8")
     visit(tab, tmp_path / "report.html")
     rows = tab.page.locator("table.pages tbody tr").filter(has_text="unchanged since")
     rows.locator("a.headline").click()
-    fate = tab.page.locator("dialog[open] .verdict .fate")
-    assert fate.inner_text() == "dropped"
+    outcome = tab.page.locator("dialog[open] .verdict .outcome")
+    assert outcome.inner_text() == "dropped"
     tab.page.locator("dialog[open] a[href^='#page=']").first.click()
-    fate.filter(has_text="kept").wait_for()
+    outcome.filter(has_text="kept").wait_for()
     assert tab.page.evaluate("location.hash") == f"#page={quote(kept.url, safe='')}"
 
 
@@ -115,7 +115,7 @@ def test_siblings_and_refreshed_pages_are_found_by_relation(tab: Tab, tmp_path: 
     pairs = (*report.pairs[:place], pair, *report.pairs[place + 1 :])
     row = next(row for row in report.pages if row.pair == place)
     why = f"a text like that of {pair.old}, about something else: they differ by {differ}".strip()
-    changed = replace(row, relation=relation, status="unique", fate="kept", why=why)
+    changed = replace(row, relation=relation, status="unique", outcome="kept", why=why)
     pages = tuple(changed if each is row else each for each in report.pages)
     (tmp_path / "report.html").write_text(render_report(replace(report, pages=pages, pairs=pairs)), "utf-8")
     visit(tab, tmp_path / "report.html")
@@ -235,13 +235,13 @@ def test_the_headline_is_that_of_the_report(tab: Tab) -> None:
 
 def test_pages_arrive_as_they_were(tab: Tab) -> None:
     rows = demo_report().pages
-    for name in ("url", "title", "host", "bytes", "status", "fate", "relation", "of", "detector", "pair"):
+    for name in ("url", "title", "host", "bytes", "status", "outcome", "relation", "of", "detector", "pair"):
         assert tab.page.evaluate("name => data.pages[name]", name) == [getattr(row, name) for row in rows]
     assert tab.page.evaluate("data.pages.time") == pytest.approx([row.time for row in rows], abs=0.06)
 
 
 def test_every_dropped_page_is_named_with_the_one_that_it_repeats(tab: Tab) -> None:
-    dropped = {row.url: row.of for row in demo_report().pages if row.fate == "dropped"}
+    dropped = {row.url: row.of for row in demo_report().pages if row.outcome == "dropped"}
     tab.page.get_by_label("Verdict", exact=True).select_option("dropped")
     rows = "[...document.querySelectorAll('.pages tbody tr')].map(one => [...one.cells].map(c => c.innerText))"
     found: dict[str, str] = {}
@@ -319,17 +319,17 @@ def test_equal_text_is_folded_and_unfolds(tab: Tab) -> None:
 def test_the_evidence_of_the_detector_that_decided_comes_first(tab: Tab) -> None:
     report = demo_report()
     place = next(at for at, pair in enumerate(report.pairs) if pair.decided == "minhash")
-    opinion = next(each for each in report.pairs[place].opinions if each.detector == "minhash")
-    agreeing = opinion.exhibits[0].agreeing
-    first = shown_pair(tab, place).locator(".opinion").first
+    assessment = next(each for each in report.pairs[place].assessments if each.detector == "minhash")
+    agreeing = assessment.evidence[0].agreeing
+    first = shown_pair(tab, place).locator(".assessment").first
     assert "decided" in first.inner_text()
     assert first.get_by_role("heading").inner_text().startswith("minhash")
     assert f"{agreeing.count('1')} of {len(agreeing)} slots agree" in first.inner_text()
     assert first.locator(".slots .agree").get_attribute("d").count("M") == agreeing.count("1")
-    assert first.locator(".bars li").count() == len(opinion.bars) + len(opinion.part_bars)
-    codes = tab.page.locator(".opinion", has_text="feature_code").locator(".chips.shared li")
-    code = next(each for each in report.pairs[place].opinions if each.detector == "feature_code")
-    assert codes.all_inner_texts() == [each for exhibit in code.exhibits for each in exhibit.shared]
+    assert first.locator(".thresholds li").count() == len(assessment.thresholds) + len(assessment.part_thresholds)
+    codes = tab.page.locator(".assessment", has_text="feature_code").locator(".chips.shared li")
+    code = next(each for each in report.pairs[place].assessments if each.detector == "feature_code")
+    assert codes.all_inner_texts() == [each for piece in code.evidence for each in piece.shared]
 
 
 def test_near_misses_are_listed_nearest_first_and_open(tab: Tab) -> None:
@@ -356,7 +356,7 @@ def test_a_cluster_unfolds_to_its_pages(tab: Tab, page: Path) -> None:
 
 
 def test_a_page_has_an_address(tab: Tab, page: Path) -> None:
-    row = next(row for row in demo_report().pages if row.fate == "dropped")
+    row = next(row for row in demo_report().pages if row.outcome == "dropped")
     visit(tab, page, f"#page={quote(row.url, safe='')}")
     panel = tab.page.locator("dialog[open]")
     assert row.url in panel.inner_text()

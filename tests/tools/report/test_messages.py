@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 import pytest
 from jinja2.ext import babel_extract
 
-from dedupcrawl import config, siblings
+from dedupcrawl import config
 from dedupcrawl.config import Config
 from dedupcrawl.decision import BY_URL, SIBLINGS, UNCHECKED_REASONS, Status, Verdict
-from dedupcrawl.detectors.base import Detector, Opinion, Relation, no_opinion
+from dedupcrawl.detectors.base import Assessment, Detector, Relation, no_assessment
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
-from dedupcrawl.ledger.ledger_schema import Fate
+from dedupcrawl.identity import siblings
+from dedupcrawl.ledger.ledger_schema import Outcome
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.signatures import EVIDENCE, OTHER
-from dedupcrawl.sites import NoticeKind, SiteNotice
+from dedupcrawl.sites.site_counts import NoticeKind, SiteNotice
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.inspect import comparison, inspection
 from dedupcrawl.tools.inspect.render import render
@@ -38,7 +39,14 @@ from dedupcrawl.tools.report import (
     report_builder,
     report_model,
 )
-from dedupcrawl.tools.report.html_bundle import ENGLISH, Messages, PageLanguage, assemble_page, chinese, page_languages
+from dedupcrawl.tools.report.html_bundle import (
+    ENGLISH,
+    LanguageCode,
+    MessageTable,
+    assemble_page,
+    chinese,
+    page_languages,
+)
 from dedupcrawl.tools.report.html_report import render_report
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.texts import CHINESE
@@ -136,7 +144,7 @@ def test_translations_have_the_same_values(package: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def zh() -> Messages:
+def zh() -> MessageTable:
     return chinese("dedupcrawl.tools.inspect")  # with those of the report
 
 
@@ -162,7 +170,7 @@ def verdicts() -> Iterator[Verdict]:
     yield Verdict("https://a.example/2", Status.UNIQUE, keep=True)
 
 
-def test_every_verdict_has_its_chinese(zh: Messages) -> None:
+def test_every_verdict_has_its_chinese(zh: MessageTable) -> None:
     for verdict in verdicts():
         told = zh.sentence(report_model.why(verdict))
         assert is_chinese(told), told
@@ -170,8 +178,8 @@ def test_every_verdict_has_its_chinese(zh: Messages) -> None:
         assert not verdict.of or verdict.of in told
 
 
-def test_every_name_of_a_verdict_has_its_chinese(zh: Messages) -> None:
-    names = (*Status, *Fate, *Relation, *UNCHECKED_REASONS, *charts._RELATION_MEANINGS.values())
+def test_every_name_of_a_verdict_has_its_chinese(zh: MessageTable) -> None:
+    names = (*Status, *Outcome, *Relation, *UNCHECKED_REASONS, *charts._RELATION_MEANINGS.values())
     kinds = [f"{kind} page" for kind in Kind]
     ways = [
         value for name, value in vars(siblings).items() if name.isupper() and isinstance(value, str) and value != OTHER
@@ -180,7 +188,7 @@ def test_every_name_of_a_verdict_has_its_chinese(zh: Messages) -> None:
     assert [each for each in (*map(str, names), *kinds, *ways, *frames) if not is_chinese(zh.sentence(each))] == []
 
 
-def test_every_result_has_its_chinese(zh: Messages) -> None:
+def test_every_result_has_its_chinese(zh: MessageTable) -> None:
     figures = demo_report().figures
     reasons = dict.fromkeys(UNCHECKED_REASONS, 7)
     for segment in charts.outcome_bar(replace(figures, unchecked=reasons)):
@@ -188,27 +196,27 @@ def test_every_result_has_its_chinese(zh: Messages) -> None:
         assert is_chinese(zh.sentence(segment.meaning)), segment.meaning
 
 
-def test_every_rule_of_reading_has_its_chinese(zh: Messages) -> None:
+def test_every_rule_of_reading_has_its_chinese(zh: MessageTable) -> None:
     for rule in RULES.values():
         assert is_chinese(zh.sentence(rule.reason)), rule.reason
         assert is_chinese(zh.sentence(rule.meaning)), rule.meaning
 
 
-def opinions(detector: Detector) -> Iterator[Opinion]:
+def assessments(detector: Detector) -> Iterator[Assessment]:
     for text in (ENGLISH_TEXT, CHINESE):
         prints = [detector.fingerprint(Features(Page.from_text(each))) for each in (text, text[: len(text) // 2])]
         sketches = [each.sketch if each else b"" for each in prints]
-        yield no_opinion(detector.name, sketches[0], b"")
+        yield no_assessment(detector.name, sketches[0], b"")
         if all(sketches):
             yield detector.assess(sketches[0], sketches[1])
             yield detector.assess(sketches[1], sketches[0])
 
 
 @pytest.mark.parametrize("detector", build_detectors(Config(detectors=list(DETECTORS))), ids=lambda one: one.name)
-def test_every_condition_of_a_detector_has_its_chinese(detector: Detector, zh: Messages) -> None:
-    for opinion in opinions(detector):
-        texts = [bar.measure for bar in (*opinion.bars, *opinion.part_bars)]
-        texts += [*(exhibit.unit for exhibit in opinion.exhibits), opinion.silent]
+def test_every_condition_of_a_detector_has_its_chinese(detector: Detector, zh: MessageTable) -> None:
+    for assessment in assessments(detector):
+        texts = [threshold.measure for threshold in (*assessment.thresholds, *assessment.part_thresholds)]
+        texts += [*(piece.unit for piece in assessment.evidence), assessment.silent]
         assert [text for text in texts if text and not is_chinese(zh.sentence(text))] == []
 
 
@@ -256,14 +264,14 @@ def choices_of(value: ast.expr) -> tuple[str, ...]:
     [from_ledgers, from_batch, from_store, report_builder, html_report, inspection, comparison, config],
     ids=lambda module: module.__name__,
 )
-def test_every_note_has_its_chinese(module: ModuleType, zh: Messages) -> None:
+def test_every_note_has_its_chinese(module: ModuleType, zh: MessageTable) -> None:
     found = [note for note in notes_of(module) if " " in note[0].strip()]
     assert found
     for note in found:
         assert any(is_chinese(zh.sentence(each)) for each in note), note
 
 
-def test_every_fixed_note_has_its_chinese(zh: Messages) -> None:
+def test_every_fixed_note_has_its_chinese(zh: MessageTable) -> None:
     inspected = (inspection._UNPLACED, inspection._OWN, inspection._OWN_BLOCKS, *inspection._KINDS.values())
     problem = "The report is not complete: the disk is full"
     for note in (*inspected, *from_store._NOT_STORED, from_store._KEPT, problem):
@@ -283,7 +291,7 @@ ALIKE = SiteNotice(NoticeKind.ALIKE, "a.example", 30, ("https://a.example/1", "h
         replace(ALIKE, kind=NoticeKind.UNREAD, repeats=0, unread={"empty": 20, "index": 9}, is_sample=True),
     ],
 )
-def test_every_notice_about_a_site_has_its_chinese(notice: SiteNotice, zh: Messages) -> None:
+def test_every_notice_about_a_site_has_its_chinese(notice: SiteNotice, zh: MessageTable) -> None:
     told = zh.sentence(f"{notice.text}.")
     assert _han(told)
     assert not re.search(r"[a-z]{3,}", told.replace("a.example", "")), told
@@ -294,16 +302,16 @@ def test_every_notice_about_a_site_has_its_chinese(notice: SiteNotice, zh: Messa
 
 
 def test_values_are_filled_in_once() -> None:
-    assert Messages("zh-CN", {"{a} of {b}": "{b} 之 {a}"}).text("{a} of {b}", a="{b}", b=2) == "2 之 {b}"
+    assert MessageTable("zh-CN", {"{a} of {b}": "{b} 之 {a}"}).text("{a} of {b}", a="{b}", b=2) == "2 之 {b}"
     assert ENGLISH.text("{a} of {b}", a=1) == "1 of {b}"
     assert ENGLISH.sentence("near-duplicate") == "near-duplicate"
 
 
 def test_a_page_is_made_in_one_language_or_in_both() -> None:
-    assert [each.language for each in page_languages(PageLanguage.AUTO)] == ["en", "zh-CN"]
+    assert [each.language for each in page_languages(LanguageCode.AUTO)] == ["en", "zh-CN"]
     for language, lang, word, other in (
-        (PageLanguage.EN, "en", "Results", "结果"),
-        (PageLanguage.ZH, "zh-CN", "结果", "Results"),
+        (LanguageCode.EN, "en", "Results", "结果"),
+        (LanguageCode.ZH, "zh-CN", "结果", "Results"),
     ):
         html = render_report(demo_report(), language=language)
         assert f'<html lang="{lang}">' in html
@@ -322,7 +330,7 @@ def test_numbers_sizes_and_times_have_their_units() -> None:
 @pytest.mark.parametrize(("locale", "lang"), [("zh-CN", "zh-CN"), ("zh-TW", "zh-CN"), ("en-GB", "en"), ("de", "en")])
 def test_the_page_follows_the_browser_and_the_button(tmp_path: Path, locale: str, lang: str) -> None:
     file = tmp_path / "page.html"
-    languages = page_languages(PageLanguage.AUTO)
+    languages = page_languages(LanguageCode.AUTO)
     file.write_text(assemble_page("frame.html", title="Batch b", languages=languages), "utf-8")
     shown = "[document.documentElement.lang, document.title, document.querySelector('.skip').textContent]"
     texts = {"en": ["en", "Batch b", "Skip to the content"], "zh-CN": ["zh-CN", "批处理 b", "跳到正文"]}
@@ -338,7 +346,7 @@ def test_the_page_follows_the_browser_and_the_button(tmp_path: Path, locale: str
         assert (tab.errors, tab.requests) == ([], [])
 
 
-def test_counts_are_told_without_english_words(zh: Messages) -> None:
+def test_counts_are_told_without_english_words(zh: MessageTable) -> None:
     assert zh.sentence("119 of 128 slots agree") == "119/128 个槽一致"
 
 

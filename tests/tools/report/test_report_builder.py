@@ -9,11 +9,11 @@ from dedupcrawl.ledger.ledger_schema import sampling_hash
 from dedupcrawl.tools.report.report_builder import choose_pairs, choose_rows
 from dedupcrawl.tools.report.report_model import ListedPage, PageRow
 
-FATES = st.sampled_from(["kept", "dropped", "released"])
-ROWS = st.lists(st.tuples(FATES, st.integers(0, 6), st.booleans()), max_size=60)
+OUTCOMES = st.sampled_from(["kept", "dropped", "released"])
+ROWS = st.lists(st.tuples(OUTCOMES, st.integers(0, 6), st.booleans()), max_size=60)
 
 
-def listed(place: int, fate: str, cluster: int, related: bool) -> ListedPage:
+def listed(place: int, outcome: str, cluster: int, related: bool) -> ListedPage:
     row = PageRow(
         url=f"https://a.example/{place}",
         title="",
@@ -21,8 +21,8 @@ def listed(place: int, fate: str, cluster: int, related: bool) -> ListedPage:
         time=float(place),
         bytes=1,
         status="unique",
-        fate=fate,
-        relation="near-duplicate" if related or fate == "dropped" else "",
+        outcome=outcome,
+        relation="near-duplicate" if related or outcome == "dropped" else "",
         cluster=str(cluster),
     )
     return ListedPage(row, sampling_hash(row.cluster), place, place if row.relation else None)
@@ -33,12 +33,12 @@ def test_dropped_pages_are_preferred_and_listed_first(told: list[tuple[str, int,
     rows = [listed(place, *each) for place, each in enumerate(told)]
     chosen = choose_rows(rows, most, ())
     assert len(chosen) == min(most, len(rows))
-    dropped = sum(each.row.fate == "dropped" for each in rows)
-    fates = [each.row.fate == "dropped" for each in chosen]
-    assert sum(fates) == min(most, dropped)
-    assert fates == sorted(fates, reverse=True)
+    dropped = sum(each.row.outcome == "dropped" for each in rows)
+    outcomes = [each.row.outcome == "dropped" for each in chosen]
+    assert sum(outcomes) == min(most, dropped)
+    assert outcomes == sorted(outcomes, reverse=True)
     for kind in (True, False):
-        times = [each.row.time or 0 for each in chosen if (each.row.fate == "dropped") is kind]
+        times = [each.row.time or 0 for each in chosen if (each.row.outcome == "dropped") is kind]
         assert times == sorted(times)
 
 
@@ -49,7 +49,7 @@ def test_of_each_kind_whole_clusters_are_chosen(told: list[tuple[str, int, bool]
     chosen = {each.row.url for each in choose_rows(rows, most, ())}
     parts: defaultdict[str, set[bool]] = defaultdict(set)
     for each in rows:
-        if each.row.fate == "dropped":
+        if each.row.outcome == "dropped":
             parts[each.row.cluster].add(each.row.url in chosen)
     assert sum(len(of_one) > 1 for of_one in parts.values()) <= 1
 
@@ -57,7 +57,7 @@ def test_of_each_kind_whole_clusters_are_chosen(told: list[tuple[str, int, bool]
 @given(ROWS, st.integers(1, 30))
 def test_the_pages_of_a_cluster_that_is_shown_go_last(told: list[tuple[str, int, bool]], most: int) -> None:
     rows = [listed(place, *each) for place, each in enumerate(told)]
-    first = [each for each in rows if each.row.fate == "dropped" or each.row.cluster == "3"]
+    first = [each for each in rows if each.row.outcome == "dropped" or each.row.cluster == "3"]
     chosen = choose_rows(rows, most, {"3"})
     assert sum(each in first for each in chosen) == min(most, len(first))
 

@@ -69,7 +69,7 @@ class Command(NamedTuple):
 _new_command = cast("Callable[[type[Command], tuple[int, tuple[bytes, ...]]], Command]", tuple.__new__)  # faster
 
 
-class Found(NamedTuple):
+class ClaimEntry(NamedTuple):
     """What stands at the home of an id."""
 
     state: bytes  #: c committed, p pending, o open or scraped, u unknown, X absent
@@ -82,7 +82,7 @@ class Found(NamedTuple):
         return self.owner[:8]
 
 
-class _Tag(NamedTuple):
+class _TagKeys(NamedTuple):
     slot: int
     records: bytes
     stages: bytes
@@ -110,9 +110,9 @@ class ShardLayout:
         self._owners_slot = key_slot(self._owners)
         self._tags = [self._tag(n) for n in range(TAGS)]
 
-    def _tag(self, n: int) -> _Tag:
+    def _tag(self, n: int) -> _TagKeys:
         start = f"{self.prefix}:{n:x}}}:".encode()
-        return _Tag(key_slot(start), start + b"r", start + b"s", start + b"b")
+        return _TagKeys(key_slot(start), start + b"r", start + b"s", start + b"b")
 
     def set_shelves(self, shelves: int) -> None:
         """Take the number of bucket hashes under each tag from the namespace."""
@@ -158,7 +158,9 @@ class ShardLayout:
             return [packed]
         return [packed[at : at + size] for at in range(0, len(packed), size)]
 
-    def candidate(self, id: bytes, found: Found, tokens: set[bytes], witnessed: Container[bytes] = ()) -> Candidate:
+    def candidate(
+        self, id: bytes, found: ClaimEntry, tokens: set[bytes], witnessed: Container[bytes] = ()
+    ) -> Candidate:
         """Decode a record; raise ``DamageError`` if it is damaged.
 
         Args:
@@ -176,7 +178,7 @@ class ShardLayout:
 
     # -- commands at the home of a record -------------------------------------------------------
 
-    def _home(self, id: bytes) -> _Tag:
+    def _home(self, id: bytes) -> _TagKeys:
         return self._tags[int.from_bytes(id[:2], "big") >> _TAG_SHIFT]
 
     def record_place(self, id: bytes) -> tuple[int, bytes, bytes, bytes]:
@@ -225,13 +227,13 @@ class ShardLayout:
         return Command(slot, (b"HMGET", records, field, *others, b"%c%b" % (first | _MARK, rest)))
 
     @staticmethod
-    def peeked(reply: Any) -> Found | None:
+    def peeked(reply: Any) -> ClaimEntry | None:
         """Return a committed record; None if another command must tell."""
         *pieces, mark = reply
         if pieces[0] is None or mark is not None:
             return None
         value = pieces[0] if len(pieces) == 1 else b"".join([piece or b"" for piece in pieces])
-        return tuple.__new__(Found, (b"c", value, b""))
+        return tuple.__new__(ClaimEntry, (b"c", value, b""))
 
     def fetch(self, id: bytes, now: int) -> Command:
         """Read what stands at a home, and condemn an id that is absent."""
@@ -364,14 +366,14 @@ class ShardLayout:
         words = (b"EVALSHA", _DIGESTS["list"], b"%d" % len(keys), *keys, at or b"0", b"%d" % count)
         return Command(tag.slot, (*words, b"%d" % (self.id_bytes - 1)))
 
-    def listed(self, n: int, cursor: bytes, reply: Any) -> tuple[bytes, list[tuple[bytes, Found]]]:
+    def listed(self, n: int, cursor: bytes, reply: Any) -> tuple[bytes, list[tuple[bytes, ClaimEntry]]]:
         """Return the cursor after this one, b"0" at the end, and the records with their short ids."""
         place, then = int(cursor.partition(b" ")[0]), b"0"
         if reply[0] != b"0":
             then = b"%d %b" % (place, reply[0])
         elif (following := place + LISTED if place else 1) <= self.record_shelves:
             then = b"%d" % following
-        return then, [(self.whole_id(n, field), Found(*found)) for field, *found in reply[1]]
+        return then, [(self.whole_id(n, field), ClaimEntry(*found)) for field, *found in reply[1]]
 
     @staticmethod
     def whole_id(n: int, field: bytes) -> bytes:

@@ -8,7 +8,7 @@ does, it withdraws, and files itself under another id as *pending*. Ids begin wi
 of pending pages: a page waits for lower ids, and *wounds* higher ones. A wounded page claims only when it has found out
 that none of those is kept.
 
-A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ClaimProtocol.run` runs many
+A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ShardWriter.run` runs many
 pages at a time, and sends what all of them want in one round trip.
 
 ================================  =====================================================================
@@ -36,17 +36,17 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dedupcrawl.stores.base import Offer
-from dedupcrawl.stores.redis.sharded.layout import OPENED, Found, packed_time
+from dedupcrawl.stores.redis.sharded.layout import OPENED, ClaimEntry, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, recent_url_key
-from dedupcrawl.stores.redis.sharded.reader import Filing, ShardReader, View
+from dedupcrawl.stores.redis.sharded.reader import LookupState, ShardReader, UnsettledClaim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dedupcrawl.stores.base import JudgedOffer, Judgement, Record
+    from dedupcrawl.stores.base import FilingDecision, JudgedOffer, Record
     from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout
     from dedupcrawl.stores.redis.sharded.reader import Rounds
-    from dedupcrawl.stores.redis.sharded.wire import ClusterWire
+    from dedupcrawl.stores.redis.sharded.wire import ShardTransport
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ LOOK_RATE = 0.15  #: minimum share of duplicates: then reading first costs the s
 MEMORY = 64  #: pages over which that share is measured
 
 
-class Look(Enum):
+class LookupKind(Enum):
     """Whether pages are looked up before they are filed."""
 
     NOT = "not"
@@ -67,7 +67,7 @@ class Look(Enum):
     ALL_NODES = "all nodes"
 
 
-class SentAgain:
+class ResendQueue:
     """Commands that withdraw claims. A failover may lose them, and others would wait for a claim that nobody has.
 
     So each is sent a second time, with the second renewal of the lease after it.
@@ -91,7 +91,7 @@ class SentAgain:
         self._old, self._new = self._new, deque(maxlen=REMEMBERED)
 
 
-class ClaimProtocol(ShardReader):
+class ShardWriter(ShardReader):
     """Claims pages for one store object.
 
     Args:
@@ -104,7 +104,7 @@ class ClaimProtocol(ShardReader):
     def __init__(
         self,
         layout: ShardLayout,
-        wire: ClusterWire,
+        wire: ShardTransport,
         now: Callable[[], int],
         clock: Callable[[], float],
         *,
@@ -117,8 +117,10 @@ class ClaimProtocol(ShardReader):
         self._last = 0
         self._duplicates = 0.0  # share of the latest pages
         self.token = b""  #: of this worker
-        self.abandoned: dict[bytes, Filing] = {}  #: filings to withdraw: an error ended them, and they may be there
-        self.withdrawn = SentAgain()
+        self.abandoned: dict[
+            bytes, UnsettledClaim
+        ] = {}  #: filings to withdraw: an error ended them, and they may be there
+        self.withdrawn = ResendQueue()
         self._left: OrderedDict[tuple[str, float, tuple[bytes, ...]], None] = OrderedDict()  # pages that were blocked
         self._lock = Lock()
 
@@ -161,8 +163,8 @@ class ClaimProtocol(ShardReader):
         return ends
 
     def offer(
-        self, offers: Sequence[JudgedOffer], committed: Sequence[Filing] = ()
-    ) -> tuple[list[Offer], list[Filing], list[Filing]]:
+        self, offers: Sequence[JudgedOffer], committed: Sequence[UnsettledClaim] = ()
+    ) -> tuple[list[Offer], list[UnsettledClaim], list[UnsettledClaim]]:
         """Claim pages together, and commit claims in their first round trip.
 
         When it raises, none of the pages stays claimed, and any of the claims may be committed.
@@ -170,8 +172,14 @@ class ClaimProtocol(ShardReader):
         Returns:
             The offers of the pages, the filings of those that were kept, and the claims that do not exist any more.
         """
-        look = Look.NOT if self._duplicates <= LOOK_RATE else Look.ONE_NODE if len(offers) == 1 else Look.ALL_NODES
-        claimed: list[Filing] = []
+        look = (
+            LookupKind.NOT
+            if self._duplicates <= LOOK_RATE
+            else LookupKind.ONE_NODE
+            if len(offers) == 1
+            else LookupKind.ALL_NODES
+        )
+        claimed: list[UnsettledClaim] = []
         pages: list[Rounds[Any]] = [self.claim(each, claimed, look) for each in offers]
         try:
             *found, lost = self.run([*pages, self.commit(committed)])
@@ -186,10 +194,12 @@ class ClaimProtocol(ShardReader):
 
     # -- one page -------------------------------------------------------------------------------
 
-    def claim(self, offer: JudgedOffer, claimed: list[Filing], look: Look = Look.NOT) -> Rounds[Offer]:
+    def claim(
+        self, offer: JudgedOffer, claimed: list[UnsettledClaim], look: LookupKind = LookupKind.NOT
+    ) -> Rounds[Offer]:
         """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
-        view = View(self.layout)
-        if look is not Look.NOT and offer.judge is not None:
+        view = LookupState(self.layout)
+        if look is not LookupKind.NOT and offer.judge is not None:
             found = yield from self._look(offer, view, look)
             if found is not None:
                 return found
@@ -225,18 +235,20 @@ class ClaimProtocol(ShardReader):
             while len(self._left) > REMEMBERED:
                 self._left.popitem(last=False)
 
-    def _new_filing(self, record: Record, home: tuple[bytes, ...], *, pends: bool) -> tuple[Filing, bytes]:
+    def _new_filing(self, record: Record, home: tuple[bytes, ...], *, pends: bool) -> tuple[UnsettledClaim, bytes]:
         now = self.now()
         with self._lock:
             filed = self._last = max(self._last + 1, now)
         value = self._value(filed, record, now)
-        return Filing(self.layout.new_id(b"".join(home), len(value)), filed, record, self.token, {*home}, pends), value
+        return UnsettledClaim(
+            self.layout.new_id(b"".join(home), len(value)), filed, record, self.token, {*home}, pends
+        ), value
 
     def _value(self, filed: int, record: Record, now: int) -> bytes:
         age = round(1000 * (self._clock() - record.seen))
         return self.layout.codec.pack(record, filed, max(0, min(now - age, (1 << 8 * TIME_BYTES) - 1)))
 
-    def _file(self, filing: Filing, value: bytes, view: View, *, compares: bool) -> Rounds[bool]:
+    def _file(self, filing: UnsettledClaim, value: bytes, view: LookupState, *, compares: bool) -> Rounds[bool]:
         """File a page, and place it; return False if its id cannot be used."""
         record, id = filing.record, filing.id
         home = next(iter(filing.joined), b"")
@@ -270,7 +282,7 @@ class ClaimProtocol(ShardReader):
         view.add(lookups, [seen[key] for key in lookups], id)
         return True
 
-    def _contest(self, offer: JudgedOffer, filing: Filing, view: View) -> Rounds[Offer | None]:
+    def _contest(self, offer: JudgedOffer, filing: UnsettledClaim, view: LookupState) -> Rounds[Offer | None]:
         """Find out whether a filed page is kept; None if it has to be filed again."""
         if offer.judge is None:
             return (yield from self._settle(offer, filing, view, offer.record))
@@ -294,13 +306,13 @@ class ClaimProtocol(ShardReader):
             if end is None or end.id is not None:
                 return end
 
-    def _must_leave(self, judgement: Judgement, view: View) -> bool:
+    def _must_leave(self, judgement: FilingDecision, view: LookupState) -> bool:
         """Whether a page is a copy, or has to wait: for a claim, or for pending pages since longer than usual."""
         waited = time.monotonic() - view.waits_since if view.waits_since else 0.0
         is_late = bool(judgement.blockers) and waited >= PATIENCE
         return judgement.record is None or is_late or self._is_open(judgement, view)
 
-    def _wound_or_wait(self, judgement: Judgement, filing: Filing, view: View) -> Rounds[None]:
+    def _wound_or_wait(self, judgement: FilingDecision, filing: UnsettledClaim, view: LookupState) -> Rounds[None]:
         """Ask pending blockers with higher ids to give way, else wait for all of them. They are read again then."""
         blockers = [self.layout.short_id(id) for id in judgement.blockers]
         pending = [id for id in blockers if view.met[id][0].state == b"p"]
@@ -315,17 +327,17 @@ class ClaimProtocol(ShardReader):
         for id, state in zip(wounds, states, strict=True):
             view.drop(id, is_gone=state in {b"p", b"X"})
 
-    def _is_open(self, judgement: Judgement, view: View) -> bool:
+    def _is_open(self, judgement: FilingDecision, view: LookupState) -> bool:
         """Whether one of the blockers is no pending page: it may take long until it is settled."""
         return any(view.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
 
-    def _is_decided(self, judgement: Judgement, view: View) -> bool:
+    def _is_decided(self, judgement: FilingDecision, view: LookupState) -> bool:
         """Whether one of the blockers is a claim for so long that its page will not withdraw to contend."""
         before = self.now() - DECIDED
         found = [view.met[self.layout.short_id(id)][0] for id in judgement.blockers]
         return any(each.state != b"p" and filed_in(each.value) < before for each in found)
 
-    def _join_rest(self, filing: Filing, view: View) -> Rounds[bool]:
+    def _join_rest(self, filing: UnsettledClaim, view: LookupState) -> Rounds[bool]:
         """Place a page where others stood; return whether that shows ids that it has not met."""
         if not filing.joined.issuperset(filing.record.keys):
             rest = [key for key in dict.fromkeys(filing.record.keys) if key not in filing.joined]
@@ -336,7 +348,9 @@ class ClaimProtocol(ShardReader):
             view.add([key for key, _ in found], [packed for _, packed in found], filing.id)
         return bool(view.unmet())
 
-    def _settle(self, offer: JudgedOffer, filing: Filing, view: View, record: Record) -> Rounds[Offer | None]:
+    def _settle(
+        self, offer: JudgedOffer, filing: UnsettledClaim, view: LookupState, record: Record
+    ) -> Rounds[Offer | None]:
         """Claim a page that nothing blocks. None: its filing was lost; an offer without id: read the blockers."""
         id, is_changed = filing.id, record is not filing.record and record != filing.record
         is_claimed = not (filing.pends or offer.committed or is_changed)
@@ -360,7 +374,7 @@ class ClaimProtocol(ShardReader):
 
     # -- claims ---------------------------------------------------------------------------------
 
-    def commit(self, filings: Sequence[Filing]) -> Rounds[list[Filing]]:
+    def commit(self, filings: Sequence[UnsettledClaim]) -> Rounds[list[UnsettledClaim]]:
         """Make claims permanent; return those that do not exist any more."""
         if not filings:
             return []
@@ -374,12 +388,12 @@ class ClaimProtocol(ShardReader):
 
     # -- what a page meets ----------------------------------------------------------------------
 
-    def _meet(self, view: View, keys: Sequence[bytes]) -> Rounds[None]:
+    def _meet(self, view: LookupState, keys: Sequence[bytes]) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and remove those that are gone."""
         while ask := view.unmet():
             now = self.now()
             replies = yield [self.layout.fetch(id, now) for id in ask]
-            found = {id: Found(*reply) for id, reply in zip(ask, replies, strict=True)}
+            found = {id: ClaimEntry(*reply) for id, reply in zip(ask, replies, strict=True)}
             absent = [id for id, each in found.items() if each.state == b"X"]
             dead = [id for id in found if self.is_expired(found[id])] + (yield from self._dead(found))
             removed = yield from self.remove_dead([(id, found[id]) for id in dead])
@@ -390,12 +404,12 @@ class ClaimProtocol(ShardReader):
                     view.met[id] = each, self.candidate(id, each)
             yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
 
-    def _look(self, offer: JudgedOffer, view: View, look: Look) -> Rounds[Offer | None]:
+    def _look(self, offer: JudgedOffer, view: LookupState, look: LookupKind) -> Rounds[Offer | None]:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
         keys = tuple(dict.fromkeys(offer.record.lookup_keys))
         commands = self.layout.read_buckets(keys)
-        parts = self._parts(commands) if look is Look.ONE_NODE and keys else [range(len(keys))]
+        parts = self._parts(commands) if look is LookupKind.ONE_NODE and keys else [range(len(keys))]
         for part in parts:
             view.add([keys[n] for n in part], (yield [commands[n] for n in part]), b"")
             yield from self.read(view)

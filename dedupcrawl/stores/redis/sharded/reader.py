@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.stores.redis.seen_workers import SeenWorkers
-from dedupcrawl.stores.redis.sharded.layout import Found, long_id, others_in, packed_time
+from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, long_id, others_in, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Rounds: TypeAlias = "Generator[Sequence[Command], list[Any], T]"
 
 
 @dataclass(slots=True)
-class Filing:
+class UnsettledClaim:
     """A page on its way: what must be withdrawn if it does not end well."""
 
     id: bytes
@@ -41,13 +41,13 @@ class Filing:
 
 
 @dataclass(slots=True)
-class View:
+class LookupState:
     """What a page has met."""
 
     layout: ShardLayout
     buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key, where others are: newest last
     blockers: list[bytes] = field(default_factory=list)  # ids that wounded it
-    met: dict[bytes, tuple[Found, Candidate]] = field(default_factory=dict)
+    met: dict[bytes, tuple[ClaimEntry, Candidate]] = field(default_factory=dict)
     gone: set[bytes] = field(default_factory=set)
     waits_since: float = 0.0  # monotonic time at which its page began to wait for pending ones; 0: it has not
 
@@ -82,9 +82,9 @@ class View:
         found = [candidate for _, candidate in self.met.values()]
         return sorted(found, key=lambda candidate: candidate.id) if len(found) > 1 else found
 
-    def restarted(self) -> View:
+    def restarted(self) -> LookupState:
         """Return a view for the same page under another id, which has wounded nobody yet."""
-        return View(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
+        return LookupState(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
 
     def drop(self, id: bytes, *, is_gone: bool) -> None:
         """Forget an id: to read it again, or because it is gone."""
@@ -116,9 +116,9 @@ class ShardReader:
         self._seen = SeenWorkers()
         self._witnessed: set[bytes] = set()  # tokens of the workers among them whose lease was seen to be renewed
         self.tokens: set[bytes] = set()  #: all that this store object had
-        self.own: dict[int, Filing] = {}  #: own claims, by the ids of their candidates
+        self.own: dict[int, UnsettledClaim] = {}  #: own claims, by the ids of their candidates
 
-    def read(self, view: View) -> Rounds[None]:
+    def read(self, view: LookupState) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and change nothing."""
         while ask := view.unmet():
             found = yield from self.states(ask)
@@ -129,7 +129,7 @@ class ShardReader:
                 else:
                     view.drop(id, is_gone=True)
 
-    def only_live(self, found: dict[bytes, Found]) -> Rounds[dict[bytes, Found]]:
+    def only_live(self, found: dict[bytes, ClaimEntry]) -> Rounds[dict[bytes, ClaimEntry]]:
         """Return what is neither absent, nor expired, nor the claim of a dead worker."""
         if self._ttl is None and all(each.state == b"c" for each in found.values()):
             return found
@@ -143,7 +143,7 @@ class ShardReader:
         live = yield from self.only_live((yield from self.states(ids)) if ids else {})
         return sorted((self.candidate(id, each) for id, each in live.items()), key=lambda hit: hit.id)
 
-    def candidate(self, id: bytes, found: Found) -> Candidate:
+    def candidate(self, id: bytes, found: ClaimEntry) -> Candidate:
         """Decode a record; raise ``DamageError`` if it is damaged."""
         return self.layout.candidate(id, found, self.tokens, self._witnessed)
 
@@ -152,30 +152,30 @@ class ShardReader:
         lives = (yield from self.alive(others)) if (others := tokens - self.tokens) else {}
         return {token for token, lives_on in lives.items() if not lives_on}
 
-    def states(self, ids: Sequence[bytes]) -> Rounds[dict[bytes, Found]]:
+    def states(self, ids: Sequence[bytes]) -> Rounds[dict[bytes, ClaimEntry]]:
         """Read what stands under ids, and change nothing."""
         peeked = [self.layout.peeked(reply) for reply in (yield [self.layout.peek(id) for id in ids])]
         found = {id: each for id, each in zip(ids, peeked, strict=True) if each is not None}
         rest = [id for id in ids if id not in found]
         if rest:
             replies = yield [self.layout.look(id) for id in rest]
-            found |= {id: Found(*reply) for id, reply in zip(rest, replies, strict=True)}
+            found |= {id: ClaimEntry(*reply) for id, reply in zip(rest, replies, strict=True)}
         return found
 
     def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
         """Return the live records under keys, by rising id."""
-        view = View(self.layout)
+        view = LookupState(self.layout)
         view.add(keys, (yield self.layout.read_buckets(keys)), b"")
         yield from self.read(view)
         return tuple(view.candidates())
 
-    def is_expired(self, found: Found) -> bool:
+    def is_expired(self, found: ClaimEntry) -> bool:
         """Whether a committed record is past its time to live."""
         if self._ttl is None or found.state != b"c":
             return False
         return seen_in(found.value) < self.now() - self._ttl
 
-    def _dead(self, found: dict[bytes, Found]) -> Rounds[list[bytes]]:
+    def _dead(self, found: dict[bytes, ClaimEntry]) -> Rounds[list[bytes]]:
         """Return the ids of claims whose worker's lease has ended, and of those that are late."""
         late = {id for id, each in found.items() if self._is_late(id, each)}
         tokens = {each.token for each in found.values() if each.owner and each.token not in self.tokens}
@@ -184,7 +184,7 @@ class ShardReader:
         lives = yield from self.alive(tokens)
         return [id for id, each in found.items() if id in late or (each.owner and not lives.get(each.token, True))]
 
-    def _is_late(self, id: bytes, found: Found) -> bool:
+    def _is_late(self, id: bytes, found: ClaimEntry) -> bool:
         """Whether a page has been pending, or has no owner, for a lease. An own claim can still be committed."""
         if found.state not in {b"p", b"u"} or long_id(id, found.value) in self.own:
             return False
@@ -210,7 +210,7 @@ class ShardReader:
         """Return for how many seconds a worker is taken for alive: few until its lease was seen to be renewed."""
         return self._life if token in self._witnessed else min(self._life, UNSEEN_LIFE)
 
-    def remove_dead(self, dead: Sequence[tuple[bytes, Found]]) -> Rounds[set[bytes]]:
+    def remove_dead(self, dead: Sequence[tuple[bytes, ClaimEntry]]) -> Rounds[set[bytes]]:
         """Remove dead claims and expired records; return those that are gone, not those that have changed meanwhile."""
         if not dead:
             return set()
@@ -225,7 +225,7 @@ class ShardReader:
         yield [self.layout.leave(key, id) for id, each in dead if id in removed for key in self.keys_of(id, each)]
         return removed
 
-    def keys_of(self, id: bytes, found: Found) -> tuple[bytes, ...]:
+    def keys_of(self, id: bytes, found: ClaimEntry) -> tuple[bytes, ...]:
         """Return the keys of a record; none if it is damaged."""
         try:
             return self.layout.candidate(id, found, self.tokens).record.keys

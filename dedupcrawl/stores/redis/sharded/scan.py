@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import MAX_HOTTEST, HotBucket
+from dedupcrawl.stores.base import MAX_HOTTEST, HotBucketInfo
 from dedupcrawl.stores.redis.sharded.layout import COUNTED, COUNTED_RECORDS, KEYS_OF_PAGE, SCRAPED, TAGS, Command
 from dedupcrawl.stores.redis.sharded.packed_values import seen_in
 from dedupcrawl.utils.iteration import chunked
@@ -15,7 +15,7 @@ from dedupcrawl.utils.iteration import chunked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedupcrawl.stores.redis.sharded.layout import Found, ShardLayout
+    from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, ShardLayout
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
@@ -28,7 +28,9 @@ OUTGROWN = 6  #: times the planned pages, beyond which servers no longer keep th
 SAMPLES = 64  #: records of a tag, and a sixteenth of its buckets, that are read to count them
 
 
-def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) -> Iterator[list[tuple[bytes, Found]]]:
+def scanned(
+    layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)
+) -> Iterator[list[tuple[bytes, ClaimEntry]]]:
     """Yield all records in batches, tag by tag; each of those that are there all the time once.
 
     A batch is what one round trip finds, even if it is empty: the caller determines how many there are at a time.
@@ -38,7 +40,7 @@ def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) ->
         seen: set[bytes] = set()
         while cursors:
             replies = ask([layout.records(n, cursor, BATCH) for n, cursor in cursors.items()])
-            found: dict[bytes, Found] = {}
+            found: dict[bytes, ClaimEntry] = {}
             for (n, cursor), reply in zip(list(cursors.items()), replies, strict=True):
                 cursors[n], listed = layout.listed(n, cursor, reply)
                 found.update(listed)
@@ -48,7 +50,7 @@ def scanned(layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)) ->
             yield fresh
 
 
-class Count(NamedTuple):
+class RecordCount(NamedTuple):
     """How much is filed.
 
     The times are estimated where a tag has more than ``SAMPLES`` pages, ``keys`` where it has more than 16 times as
@@ -64,10 +66,10 @@ class Count(NamedTuple):
     oldest: float | None
     newest: float | None
     hot: int
-    hottest: tuple[HotBucket, ...]
+    hottest: tuple[HotBucketInfo, ...]
 
 
-def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], set[bytes]]) -> Count:
+def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], set[bytes]]) -> RecordCount:
     """Count what is filed; ``dead`` returns those of these workers whose lease has ended."""
     replies = ask([layout.census(n, SAMPLES) for n in range(TAGS)])
     owners = [owner for reply in replies for owner in reply[2]]
@@ -76,7 +78,7 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
     hot = [(count, layout.first_byte(n) + rest) for n, reply in enumerate(replies) for rest, count in reply[6]]
     scraped = sum(owner[8:] == SCRAPED for owner in owners)
     in_pieces = sum(reply[1] for reply in replies) * max(1.0, layout.record_shelves / COUNTED_RECORDS)
-    return Count(
+    return RecordCount(
         pages=sum(reply[0] for reply in replies) + round(in_pieces) - len(owners),
         open=len(owners) - scraped,
         scraped=scraped,
@@ -85,7 +87,7 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
         oldest=min(times, default=None),
         newest=max(times, default=None),
         hot=len(hot),
-        hottest=tuple(HotBucket(key.hex(), count) for count, key in nlargest(MAX_HOTTEST, hot)),
+        hottest=tuple(HotBucketInfo(key.hex(), count) for count, key in nlargest(MAX_HOTTEST, hot)),
     )
 
 

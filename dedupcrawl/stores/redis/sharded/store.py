@@ -20,9 +20,9 @@ from dedupcrawl.stores.base import (
     FILE_ANYWAY,
     SCAN_CAP,
     ClaimState,
+    FilingDecision,
     JudgedOffer,
     JudgedStore,
-    Judgement,
     Offer,
     StoreInfo,
     check_unused,
@@ -39,19 +39,19 @@ from dedupcrawl.stores.redis.namespace import milliseconds, open_namespace, stor
 from dedupcrawl.stores.redis.offers import join_keys
 from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, long_id, packed_time, scripts
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, seen_in
-from dedupcrawl.stores.redis.sharded.protocol import ClaimProtocol
+from dedupcrawl.stores.redis.sharded.protocol import ShardWriter
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, log_outgrown, memory_bytes, remove_keys, scanned
-from dedupcrawl.stores.redis.sharded.wire import ClusterWire
+from dedupcrawl.stores.redis.sharded.wire import ShardTransport
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.stores.base import Candidate, OnDamage, Record
-    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.address import ConnectionOptions
     from dedupcrawl.stores.redis.namespace import OpenOptions
-    from dedupcrawl.stores.redis.sharded.layout import Command, Found
-    from dedupcrawl.stores.redis.sharded.reader import Filing, Rounds
+    from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, Command
+    from dedupcrawl.stores.redis.sharded.reader import Rounds, UnsettledClaim
     from dedupcrawl.stores.workers import WorkersInfo
 
 T = TypeVar("T")
@@ -70,25 +70,25 @@ logger = logging.getLogger(__name__)
 class ShardedStore(ServerStore, JudgedStore):
     """One namespace on all nodes of a cluster; arguments and errors are those of :class:`RedisStore`."""
 
-    def __init__(self, address: Address, namespace: str, scheme: str | None, options: OpenOptions) -> None:
+    def __init__(self, address: ConnectionOptions, namespace: str, scheme: str | None, options: OpenOptions) -> None:
         super().__init__(address, namespace, scheme, options)
         self._server_clock = options.server_clock
         self._renewed = 0  # milliseconds of the servers' clock
         self._offset = 0.0  # seconds from the monotonic clock to that of the server
-        self._plain = PlainOffers()
+        self._plain = PlainOfferRegistry()
         self._is_strict = address.wait_replicas > 0
         self._visiting = Lock()
-        self._visits: Iterator[list[tuple[bytes, Found]]] = iter(())
+        self._visits: Iterator[list[tuple[bytes, ClaimEntry]]] = iter(())
         self._unvisited = 0  # pages since some records were visited
         self._session.layout = SHARDED
         try:
             patience = max(1.0, min(MAX_PATIENCE, options.lease / 6))
-            self._wire = ClusterWire(address, scripts(), patience)
+            self._wire = ShardTransport(address, scripts(), patience)
         except BaseException:
             self._session.end()
             raise
         self._layout = ShardLayout(self._names, self.url, address.pages)
-        self._protocol = ClaimProtocol(
+        self._protocol = ShardWriter(
             self._layout,
             self._wire,
             self._now,
@@ -221,9 +221,9 @@ class ShardedStore(ServerStore, JudgedStore):
             self.renew()
         self._clean_up()
         committed = dict(self._own_filings(ids))
-        lost: list[Filing] = []
+        lost: list[UnsettledClaim] = []
         ends: list[Offer] = []
-        claimed: list[Filing] = []
+        claimed: list[UnsettledClaim] = []
         try:
             for some, old in zip_longest(chunked(offers, AT_ONCE), chunked(committed.values(), AT_ONCE)):
                 offered, filings, gone = self._protocol.offer(some or (), old or ())
@@ -300,7 +300,7 @@ class ShardedStore(ServerStore, JudgedStore):
 
     # -- claims ---------------------------------------------------------------------------------
 
-    def _own_filings(self, ids: Iterable[int]) -> list[tuple[int, Filing]]:
+    def _own_filings(self, ids: Iterable[int]) -> list[tuple[int, UnsettledClaim]]:
         with self._lock:
             return [(id, self._own[id]) for id in sorted({*ids}) if id in self._own]
 
@@ -343,7 +343,7 @@ class ShardedStore(ServerStore, JudgedStore):
             with self._lock:
                 self._superseded.difference_update(old)
 
-    def _remove_records(self, found: Sequence[tuple[bytes, Found]]) -> int:
+    def _remove_records(self, found: Sequence[tuple[bytes, ClaimEntry]]) -> int:
         """Remove records, whatever their state, and their ids in the buckets; return how many were there."""
         removed = self._count([self._layout.remove(id, each.value[:TIME_BYTES]) for id, each in found])
         leaves = [self._layout.leave(key, id) for id, each in found for key in self._protocol.keys_of(id, each)]
@@ -402,7 +402,9 @@ class ShardedStore(ServerStore, JudgedStore):
                 removed += self._remove_records(self._of_url(url, some, on_damage))
         return removed
 
-    def _of_url(self, url: str, found: Iterable[tuple[bytes, Found]], on_damage: OnDamage) -> list[tuple[bytes, Found]]:
+    def _of_url(
+        self, url: str, found: Iterable[tuple[bytes, ClaimEntry]], on_damage: OnDamage
+    ) -> list[tuple[bytes, ClaimEntry]]:
         there = []
         for id, each in found:
             try:
@@ -430,7 +432,7 @@ class ShardedStore(ServerStore, JudgedStore):
             on_damage(self._session.damage(text.decode("utf-8", "replace")))
         return removed
 
-    def _is_sound(self, id: bytes, found: Found, on_damage: OnDamage) -> bool:
+    def _is_sound(self, id: bytes, found: ClaimEntry, on_damage: OnDamage) -> bool:
         try:
             self._layout.candidate(id, found, self._protocol.tokens)
         except DamageError as error:
@@ -449,18 +451,18 @@ class ShardedStore(ServerStore, JudgedStore):
 # -- offers of callers who compare pages themselves -------------------------------------------------
 
 
-class PlainOffers:
+class PlainOfferRegistry:
     """Makes the judges of plain offers, and remembers what their callers compare before they offer again."""
 
     def __init__(self) -> None:
         self._compared: OrderedDict[tuple[Any, ...], frozenset[int]] = OrderedDict()
         self._lock = Lock()
 
-    def judge(self, record: Record, since: int) -> UnlessFound:
+    def judge(self, record: Record, since: int) -> PlainOfferJudge:
         """Return the judge of an offer; ``since`` as for :meth:`Store.offer`."""
         with self._lock:
             known = self._compared.pop(_identity(record), None) if since else None
-        return UnlessFound(record, frozenset() if known is None else known, 0 if known is not None else since)
+        return PlainOfferJudge(record, frozenset() if known is None else known, 0 if known is not None else since)
 
     def remember(self, record: Record, end: Offer) -> None:
         """Remember what a page is compared with: its caller will offer it again unless it is a copy."""
@@ -470,7 +472,7 @@ class PlainOffers:
                 self._compared.popitem(last=False)
 
 
-class UnlessFound:
+class PlainOfferJudge:
     """The judge of a plain offer: a page is filed unless there are candidates that its caller has not compared."""
 
     def __init__(self, record: Record, compared: frozenset[int], since: int) -> None:
@@ -482,11 +484,11 @@ class UnlessFound:
         """Return the candidates that the caller has not compared."""
         return tuple(hit for hit in candidates if hit.id > self._since and hit.id not in self.compared)
 
-    def __call__(self, candidates: Sequence[Candidate]) -> Judgement:
+    def __call__(self, candidates: Sequence[Candidate]) -> FilingDecision:
         found = self.uncompared(candidates)
         unsettled = tuple(hit.id for hit in found if hit.state is not ClaimState.COMMITTED)
         # A pending page is no candidate yet: it may give way. Protocol and caller wait for the others.
-        return Judgement(None if len(unsettled) < len(found) else self._record, unsettled)
+        return FilingDecision(None if len(unsettled) < len(found) else self._record, unsettled)
 
 
 def _identity(record: Record) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from dedupcrawl.detectors.exact import HASH_BYTES, Exact
 from dedupcrawl.detectors.lsh import ROUNDS, band_keys
 from dedupcrawl.detectors.minhash import HEADER, TAG, MinHash
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.stores.base import KEY_BYTES, bucket_keys, key_person
+from dedupcrawl.stores.base import KEY_BYTES, bucket_keys, key_personalization
 from dedupcrawl.text.features import hasher, is_compiled, loaded, normalizer
 from dedupcrawl.text.shingles import seeded_constants
 from dedupcrawl.utils.redaction import SECRET
@@ -23,13 +23,13 @@ from dedupcrawl.utils.redaction import SECRET
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dedupcrawl.text._kernel import RecordMaker
+    from dedupcrawl.text._kernel import RecordBuilder
     from dedupcrawl.utils.redaction import SecretSeed
 
 _LOW, _MORE = 0x7F, 0x80  # bits of a byte of a number: seven of the number, and whether another byte follows
 
 
-class StoredSketches:
+class SketchCodec:
     """The sketches of the records of a store.
 
     Args:
@@ -50,20 +50,20 @@ class StoredSketches:
         self._bands = constants.get("bands", 0), constants.get("rows", 0), seed
         self._maker = self._new_maker(constants, seed) if minhash is not None and is_compiled() else None
 
-    def _new_maker(self, constants: Mapping[str, Any], seed: int) -> RecordMaker:
+    def _new_maker(self, constants: Mapping[str, Any], seed: int) -> RecordBuilder:
         """Return what computes the keys of a record in one call."""
         counts = {"round": ROUNDS, "order": self.slots, "row": constants["rows"], "band": constants["bands"]}
         numbers = [seeded_constants(seed, purpose, count) for purpose, count in counts.items()]
         lengths = constants["characters"], constants["words"]
         sketcher = loaded().Sketcher(tuple, TAG, normalizer(False), hasher(seed), *lengths, *numbers)
-        maker: RecordMaker = loaded().RecordMaker(
+        maker: RecordBuilder = loaded().RecordBuilder(
             normalizer(False),
             sketcher,
             seed=0,
             hash_size=HASH_BYTES,
             key_size=KEY_BYTES,
-            text_person=key_person(self._exact) if self._is_key else None,
-            band_person=key_person(1 - self._exact),
+            text_person=key_personalization(self._exact) if self._is_key else None,
+            band_person=key_personalization(1 - self._exact),
             is_text_first=self._exact == 0,
             min_chars=0,
         )
@@ -116,7 +116,7 @@ class StoredSketches:
         return sketches, at
 
 
-def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> StoredSketches | None:
+def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> SketchCodec | None:
     """Return what reads the sketches of records; None if they have those of other detectors.
 
     Args:
@@ -136,7 +136,7 @@ def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> Sto
     # Without ``exact``, each record has the hash of its text at the end; see ``Fingerprinter``.
     order = names if has_exact else [*names, Exact.name]
     minhash = order.index(MinHash.name) if has_minhash else None
-    return StoredSketches(order.index(Exact.name), minhash, is_key=has_exact, constants=constants, seed=int(seed))
+    return SketchCodec(order.index(Exact.name), minhash, is_key=has_exact, constants=constants, seed=int(seed))
 
 
 def _number(number: int) -> bytes:

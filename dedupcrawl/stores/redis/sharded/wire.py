@@ -34,7 +34,7 @@ from dedupcrawl.stores.redis.transports import CHUNK, hiredis, new_reader, pack_
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from dedupcrawl.stores.redis.address import Address
+    from dedupcrawl.stores.redis.address import ConnectionOptions
     from dedupcrawl.stores.redis.sharded.layout import Command
 
     Place = tuple[str, int]  # host and port of a node
@@ -43,7 +43,7 @@ SLOTS = 16384
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.5  #: seconds before commands are sent again; the pause doubles
 REDIRECTS = 8  #: times that a call is redirected at once; after that there is a pause before
 MAP_LIFE = 1.0  #: seconds after which a node without replicas is looked up again
-MOST_LATER = 4096  #: commands of :meth:`ClusterWire.later` that a call carries
+MOST_LATER = 4096  #: commands of :meth:`ShardTransport.later` that a call carries
 WAIT_SHARE = 0.5  #: of the socket's timeout, for which a node waits for its replicas
 _READS = frozenset({b"HGET", b"HMGET", b"CLUSTER", b"SCRIPT", b"MEMORY"})
 #: Replies after which the same command may succeed, as slots move and replicas take over.
@@ -51,7 +51,7 @@ _TRANSIENT = (TryAgainError, ClusterDownError, MasterDownError, ReadOnlyError)
 _TRANSIENT_CODES = ("LOADING", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "WAIT cannot be used with replica")
 
 
-class NodeMap:
+class NodeTable:
     """Which node has which slots, and how many replicas it has."""
 
     def __init__(self, ranges: Sequence[Any], asked: Place) -> None:
@@ -65,7 +65,7 @@ class NodeMap:
             self.replicas[place] = len(others)
 
 
-class _Link:
+class _NodeConnection:
     """A connection to a node, with its parser of replies."""
 
     def __init__(self, connection: Any) -> None:
@@ -88,7 +88,7 @@ class _Link:
         self._connection.disconnect()
 
 
-class _Sending:
+class _CommandBatch:
     """Commands on their way to one node."""
 
     def __init__(self, place: Place | None, numbers: list[int] | None = None, parts: list[bytes] | None = None) -> None:
@@ -97,10 +97,10 @@ class _Sending:
         self.parts = parts or []
         self.extra: set[int] = set()  # places of the replies to ASKING
         self.waits = False
-        self.link: _Link | None = None
+        self.link: _NodeConnection | None = None
 
 
-class ClusterWire:
+class ShardTransport:
     """Sends commands to all nodes at once. Threads may call it at the same time.
 
     A command whose node fails is sent again, to whoever has the slot then. All commands of the protocol bear that.
@@ -111,7 +111,7 @@ class ClusterWire:
         patience: seconds for which a slot may have no owner before it is an error.
     """
 
-    def __init__(self, address: Address, scripts: Mapping[bytes, bytes], patience: float) -> None:
+    def __init__(self, address: ConnectionOptions, scripts: Mapping[bytes, bytes], patience: float) -> None:
         self._shown, self._secrets = address.shown, address.secrets
         self._scripts, self._patience = scripts, patience
         ignored = {"db", "host", "port", "max_connections"}
@@ -120,7 +120,7 @@ class ClusterWire:
         self._wait = address.wait_replicas
         self._wait_ms = max(1, round(1000 * WAIT_SHARE * float(address.options["socket_timeout"])))
         self._seeds: list[Place] = list(address.seeds)
-        self._idle: dict[Place, list[_Link]] = {}
+        self._idle: dict[Place, list[_NodeConnection]] = {}
         self._lock = Lock()
         self._later: list[Command] = []
         self.trips = 0  #: round trips that were awaited
@@ -231,22 +231,22 @@ class ClusterWire:
             raise lacking
         return again, cause, has_errors
 
-    def _all(self, commands: Sequence[Command]) -> Iterable[_Sending]:
+    def _all(self, commands: Sequence[Command]) -> Iterable[_CommandBatch]:
         """Return what is to be sent to each node if each command goes to the owner of its slot."""
-        return [_Sending(place, *found) for place, found in requests(commands, self.map.owners).items()]
+        return [_CommandBatch(place, *found) for place, found in requests(commands, self.map.owners).items()]
 
     def _sendings(
         self, commands: Sequence[Command], todo: Sequence[tuple[int, Place | None, bool]]
-    ) -> Iterable[_Sending]:
+    ) -> Iterable[_CommandBatch]:
         """Return what is to be sent to each node."""
-        sendings: dict[Place | None, _Sending] = {}
+        sendings: dict[Place | None, _CommandBatch] = {}
         owners = self.map.owners
         for n, where, asking in todo:
             slot, words = commands[n]
             place = where or owners[slot]
             sending = sendings.get(place)
             if sending is None:
-                sending = sendings[place] = _Sending(place)
+                sending = sendings[place] = _CommandBatch(place)
             if asking:  # the slot is on the move
                 sending.extra.add(len(sending.parts))
                 sending.parts.append(b"*1\r\n$6\r\nASKING\r\n")
@@ -254,7 +254,7 @@ class ClusterWire:
             sending.numbers.append(n)
         return sendings.values()
 
-    def _send(self, sending: _Sending, commands: Sequence[Command]) -> None:
+    def _send(self, sending: _CommandBatch, commands: Sequence[Command]) -> None:
         if sending.place is None:
             raise NoConnection("no node of the cluster has the slot")
         writes = self._wait and any(commands[n].words[0] not in _READS for n in sending.numbers)
@@ -271,7 +271,7 @@ class ClusterWire:
             self._look_up_map()
         return self.map.replicas.get(place, self._wait) >= self._wait
 
-    def _receive(self, sending: _Sending) -> tuple[list[Any], int]:
+    def _receive(self, sending: _CommandBatch) -> tuple[list[Any], int]:
         """Return the replies to the commands, and how many replicas have acknowledged them."""
         assert sending.link is not None
         found = sending.link.read(len(sending.parts))
@@ -284,7 +284,7 @@ class ClusterWire:
         return commands, int(acknowledged)
 
     def _sort(
-        self, sending: _Sending, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
+        self, sending: _CommandBatch, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
     ) -> tuple[list[tuple[int, Place | None, bool]], Exception | None]:
         """Put replies into their places; return commands to send again, and the reason to pause before."""
         again: list[tuple[int, Place | None, bool]] = []
@@ -311,14 +311,14 @@ class ClusterWire:
         return again, cause
 
     @staticmethod
-    def _named(error: AskError, sending: _Sending) -> Place:
+    def _named(error: AskError, sending: _CommandBatch) -> Place:
         """Return the node that an error names; one without a host is on the host that was asked."""
         assert sending.place is not None
         return str(error.host) or sending.place[0], int(error.port)
 
-    def _teach(self, sending: _Sending, digests: set[bytes]) -> None:
+    def _teach(self, sending: _CommandBatch, digests: set[bytes]) -> None:
         assert sending.place is not None
-        loading = _Sending(sending.place)
+        loading = _CommandBatch(sending.place)
         link = loading.link = self._take(sending.place)
         data = [_packed((b"SCRIPT", b"LOAD", self._scripts[digest])) for digest in digests]
         try:
@@ -334,11 +334,11 @@ class ClusterWire:
 
     # -- nodes ----------------------------------------------------------------------------------
 
-    def _new_map(self) -> NodeMap:
+    def _new_map(self) -> NodeTable:
         """Ask any node who has which slots."""
         cause: Exception = NoConnection("no node is known")
         for place in list(dict.fromkeys([*self._idle, *self._seeds])):
-            asking = _Sending(place)
+            asking = _CommandBatch(place)
             try:
                 link = asking.link = self._take(place)
                 link.send([_packed((b"CLUSTER", b"SLOTS"))])
@@ -350,7 +350,7 @@ class ClusterWire:
             if isinstance(reply, Exception):
                 cause = reply
                 continue
-            found = NodeMap(reply, place)
+            found = NodeTable(reply, place)
             self._seeds = list(dict.fromkeys([*self._seeds, *found.replicas]))
             return found
         raise self._error(cause)
@@ -359,21 +359,21 @@ class ClusterWire:
         with suppress(StoreError):  # the commands are sent again, and say what is wrong
             self.map = self._new_map()
 
-    def _take(self, place: Place) -> _Link:
+    def _take(self, place: Place) -> _NodeConnection:
         with self._lock:
             idle = self._idle.get(place)
             if idle:
                 return idle.pop()
         connection: Any = self._kind(host=place[0], port=place[1], protocol=2, **self._options)
         connection.connect()
-        return _Link(connection)
+        return _NodeConnection(connection)
 
-    def _give_back(self, sending: _Sending) -> None:
+    def _give_back(self, sending: _CommandBatch) -> None:
         if sending.place is not None and sending.link is not None:
             with self._lock:
                 self._idle.setdefault(sending.place, []).append(sending.link)
 
-    def _broken(self, sending: _Sending, error: Exception) -> Exception:
+    def _broken(self, sending: _CommandBatch, error: Exception) -> Exception:
         """Close the connections to a node that failed: the cause usually affects all of them."""
         if sending.link is not None:
             sending.link.close()

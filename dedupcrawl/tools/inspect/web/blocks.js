@@ -13,16 +13,16 @@ const blocks = (() => {
     for (const each of all) each.label = label(each);
   };
 
-  const fate = (block) => (block.rule.kept ? tr("kept") : tr("cut"));
+  const outcome = (block) => (block.rule.kept ? tr("kept") : tr("cut"));
 
   const label = (block) => {
     const links = block.links === 1 ? tr("1 link") : tr("{n} links", { n: block.links });
     const run = bounds ? tr(", longest run {n}", { n: block.run }) : "";
     const values = {
-      n: block.place + 1, fate: fate(block), reason: told(block.rule.reason), density: block.density.toFixed(2),
+      n: block.place + 1, outcome: outcome(block), reason: told(block.rule.reason), density: block.density.toFixed(2),
       bytes: data.number(block.length), links,
     };
-    return tr("Block {n}, {fate}, {reason}. R {density}, {bytes} bytes, {links}", values) + run + tr(". {why}", { why: block.why });
+    return tr("Block {n}, {outcome}, {reason}. R {density}, {bytes} bytes, {links}", values) + run + tr(". {why}", { why: block.why });
   };
 
   const mark = (at, className, name) => {
@@ -45,7 +45,7 @@ const blocks = (() => {
   const describe = (block) => [
     ui.el("p", { class: "verdict-line" },
       ui.el("span", { class: `rule f-${block.rule.family}` }, ui.el("span", { class: "sign", "aria-hidden": "true" }, block.rule.sign),
-        tr("{fate}: {reason}", { fate: fate(block), reason: told(block.rule.reason) })),
+        tr("{outcome}: {reason}", { outcome: outcome(block), reason: told(block.rule.reason) })),
       ui.el("span", { class: "soft small" }, tr("block {n} of {all}, <{tag}>", { n: block.place + 1, all: all.length, tag: block.tag }))),
     ui.el("div", { class: "measures" },
       figure("R", block.density.toFixed(2)), scale(block),
@@ -54,5 +54,5 @@ const blocks = (() => {
     ui.el("p", { class: "because" }, block.why),
   ];
 
-  return { load, describe, of: (place) => all[place], every: () => all, fate };
+  return { load, describe, of: (place) => all[place], every: () => all, outcome };
 })();

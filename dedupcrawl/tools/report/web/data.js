@@ -3,7 +3,7 @@
 
 const data = (() => {
   const OF = "\u0001"; // replaces the URL of the related page in a sentence
-  const COLUMNS = ["status", "fate", "relation", "detector", "reason", "cluster"];
+  const COLUMNS = ["status", "outcome", "relation", "detector", "reason", "cluster"];
 
   const spread = (column) => column.at.map((number) => column.values[number]);
 
@@ -51,14 +51,14 @@ const data = (() => {
   const whole = (text) => text.toWellFormed?.() ?? text;
 
   /** The rows of each URL: kept pages first, then by time. */
-  const placesByUrl = ({ url, fate, time }) => {
+  const placesByUrl = ({ url, outcome, time }) => {
     const found = new Map();
     url.forEach((one, place) => {
       const name = whole(one);
       if (found.has(name)) found.get(name).push(place);
       else found.set(name, [place]);
     });
-    const isDropped = (place) => Number(fate[place] === "dropped");
+    const isDropped = (place) => Number(outcome[place] === "dropped");
     const before = (one, other) => isDropped(one) - isDropped(other) || (time[one] ?? 0) - (time[other] ?? 0);
     found.forEach((places) => places.length > 1 && places.sort(before));
     return found;

@@ -1,5 +1,5 @@
 "use strict";
-// The opinions of detectors on a pair: conditions with the values found, and a comparison of both sketches.
+// The assessments of detectors on a pair: conditions with the values found, and a comparison of both sketches.
 
 const evidence = (() => {
   const ACROSS = 32; // positions in a row of the grid
@@ -7,13 +7,13 @@ const evidence = (() => {
   const MOST_PLACES = 2048;
 
   /** Draw a condition as a bar of the value found, with a mark at the value required. */
-  const drawBar = (bar) => {
-    const most = bar.value <= 1 && bar.found <= 1 ? 1 : Math.max(bar.value, bar.found) * 1.15;
+  const drawThreshold = (threshold) => {
+    const most = threshold.value <= 1 && threshold.found <= 1 ? 1 : Math.max(threshold.value, threshold.found) * 1.15;
     const at = (value) => (most > 0 ? Math.max(0, Math.min(1, value / most)) * 240 : 0);
     return ui.svg("svg", { class: "bullet", viewBox: "0 0 240 14", preserveAspectRatio: "none", "aria-hidden": "true" },
       ui.svg("rect", { class: "track", y: 3, width: 240, height: 8, rx: 2 }),
-      ui.svg("rect", { class: bar.isMet ? "found" : "unmet", y: 3, width: at(bar.found), height: 8, rx: 2 }),
-      ui.svg("line", { class: "mark", x1: at(bar.value), x2: at(bar.value), y1: 0, y2: 14 }));
+      ui.svg("rect", { class: threshold.isMet ? "found" : "unmet", y: 3, width: at(threshold.found), height: 8, rx: 2 }),
+      ui.svg("line", { class: "mark", x1: at(threshold.value), x2: at(threshold.value), y1: 0, y2: 14 }));
   };
 
   const rounded = (value) => (value === null ? "–" : data.digits(value));
@@ -24,24 +24,24 @@ const evidence = (() => {
   };
 
   /** A condition as text: "similarity 0.78", "at least 0.8". */
-  const sayBar = (bar) => {
+  const sayThreshold = (threshold) => {
     // different numbers that round to the same are shown in full
-    const digits = rounded(bar.found) === rounded(bar.value) ? (one) => String(one ?? "–") : rounded;
-    const order = ORDER[bar.atLeast][Number(bar.isStrict)].replace("{value}", digits(bar.value));
-    return [ui.shown(bar.measure ? told(bar.measure) : bar.constant || tr("condition")), digits(bar.found), order];
+    const digits = rounded(threshold.found) === rounded(threshold.value) ? (one) => String(one ?? "–") : rounded;
+    const order = ORDER[threshold.atLeast][Number(threshold.isStrict)].replace("{value}", digits(threshold.value));
+    return [ui.shown(threshold.measure ? told(threshold.measure) : threshold.constant || tr("condition")), digits(threshold.found), order];
   };
 
-  const showBar = (bar) => {
-    const [name, found, wanted] = sayBar(bar);
+  const showThreshold = (threshold) => {
+    const [name, found, wanted] = sayThreshold(threshold);
     return ui.el("li", null,
       `${name} `, ui.el("strong", null, found), tr(", {limit} required ", { limit: wanted }),
-      bar.constant ? ["(", ui.el("code", null, ui.shown(bar.constant)), ") "] : "",
-      ui.el("span", { class: bar.isMet ? "met" : "unmet-word" }, bar.isMet ? tr("✓ met") : tr("✗ not met")),
-      drawBar(bar));
+      threshold.constant ? ["(", ui.el("code", null, ui.shown(threshold.constant)), ") "] : "",
+      ui.el("span", { class: threshold.isMet ? "met" : "unmet-word" }, threshold.isMet ? tr("✓ met") : tr("✗ not met")),
+      drawThreshold(threshold));
   };
 
-  const showBars = (title, bars) =>
-    bars.length ? [title ? ui.el("p", { class: "small soft" }, title) : "", ui.el("ul", { class: "bars" }, bars.map(showBar))] : "";
+  const showThresholds = (title, thresholds) =>
+    thresholds.length ? [title ? ui.el("p", { class: "small soft" }, title) : "", ui.el("ul", { class: "thresholds" }, thresholds.map(showThreshold))] : "";
 
   /** Draw the positions of two sketches as a grid: filled where they agree, framed where they differ. */
   const drawPlaces = (agreeing, label) => {
@@ -59,13 +59,13 @@ const evidence = (() => {
       ui.svg("path", { class: "agree", d: full.join("") }), ui.svg("path", { class: "differ", d: empty.join("") }));
   };
 
-  const showPlaces = (exhibit) => {
-    if (!exhibit.agreeing) return [];
-    const agree = exhibit.agreeing.replaceAll("0", "").length;
-    const unit = ui.shown(told(exhibit.unit));
-    const label = tr("{n} of {all} {unit} agree", { n: data.number(agree), all: data.number(exhibit.agreeing.length), unit });
-    const rest = exhibit.agreeing.length > MOST_PLACES ? tr("; the first {n} are drawn", { n: data.number(MOST_PLACES) }) : "";
-    return [ui.el("p", null, label + rest), drawPlaces(exhibit.agreeing, label)];
+  const showPlaces = (piece) => {
+    if (!piece.agreeing) return [];
+    const agree = piece.agreeing.replaceAll("0", "").length;
+    const unit = ui.shown(told(piece.unit));
+    const label = tr("{n} of {all} {unit} agree", { n: data.number(agree), all: data.number(piece.agreeing.length), unit });
+    const rest = piece.agreeing.length > MOST_PLACES ? tr("; the first {n} are drawn", { n: data.number(MOST_PLACES) }) : "";
+    return [ui.el("p", null, label + rest), drawPlaces(piece.agreeing, label)];
   };
 
   const chips = (kind, title, names) => {
@@ -76,12 +76,12 @@ const evidence = (() => {
     ];
   };
 
-  const showElements = (exhibit) => {
-    const unit = ui.shown(told(exhibit.unit));
+  const showElements = (piece) => {
+    const unit = ui.shown(told(piece.unit));
     return [
-      chips("shared", tr("{unit} of both pages", { unit }), exhibit.shared),
-      chips("apart", tr("{unit} of the earlier page only", { unit }), exhibit.only_old),
-      chips("apart", tr("{unit} of this page only", { unit }), exhibit.only_new),
+      chips("shared", tr("{unit} of both pages", { unit }), piece.shared),
+      chips("apart", tr("{unit} of the earlier page only", { unit }), piece.only_old),
+      chips("apart", tr("{unit} of this page only", { unit }), piece.only_new),
     ].flat();
   };
 
@@ -96,30 +96,30 @@ const evidence = (() => {
       ]).flat()));
   };
 
-  const said = (opinion, isDecisive) => {
-    if (opinion.silent) return ui.el("span", { class: "soft small" }, tr("no opinion: {why}", { why: ui.shown(told(opinion.silent)) }));
-    const words = opinion.relation ? ui.badge(opinion.relation) : ui.badge("miss", tr("no match"));
+  const said = (assessment, isDecisive) => {
+    if (assessment.silent) return ui.el("span", { class: "soft small" }, tr("no assessment: {why}", { why: ui.shown(told(assessment.silent)) }));
+    const words = assessment.relation ? ui.badge(assessment.relation) : ui.badge("miss", tr("no match"));
     return [words, isDecisive ? ui.el("span", { class: "small" }, tr("decided")) : ""];
   };
 
-  /** Show the opinion of one detector. */
-  const show = (opinion, isDecisive) =>
-    ui.el("section", { class: `card opinion${isDecisive ? " decided" : ""}` },
-      ui.el("h4", null, ui.words(opinion.detector), said(opinion, isDecisive)),
-      opinion.similarity === null ? "" : ui.el("p", null, tr("Similarity"), " ", ui.el("strong", null, data.similarity(opinion.similarity))),
-      showBars(opinion.partBars.length ? tr("For a near-duplicate") : "", opinion.bars),
-      showBars(tr("For an excerpt or an expansion"), opinion.partBars),
-      opinion.exhibits.map((exhibit) => [...showPlaces(exhibit), ...showElements(exhibit)]).flat(),
-      showFigures(opinion.figures));
+  /** Show the assessment of one detector. */
+  const show = (assessment, isDecisive) =>
+    ui.el("section", { class: `card assessment${isDecisive ? " decided" : ""}` },
+      ui.el("h4", null, ui.words(assessment.detector), said(assessment, isDecisive)),
+      assessment.similarity === null ? "" : ui.el("p", null, tr("Similarity"), " ", ui.el("strong", null, data.similarity(assessment.similarity))),
+      showThresholds(assessment.partThresholds.length ? tr("For a near-duplicate") : "", assessment.thresholds),
+      showThresholds(tr("For an excerpt or an expansion"), assessment.partThresholds),
+      assessment.evidence.map((piece) => [...showPlaces(piece), ...showElements(piece)]).flat(),
+      showFigures(assessment.figures));
 
   /** The conditions that a near miss failed, by the detector with the highest similarity. */
-  const lacking = (opinions) => {
-    const nearest = opinions
+  const lacking = (assessments) => {
+    const nearest = assessments
       .filter((each) => each.similarity !== null)
       .reduce((best, each) => (best === null || each.similarity > best.similarity ? each : best), null);
-    const unmet = (nearest?.bars ?? []).filter((bar) => !bar.isMet);
-    const words = (bar) => {
-      const [name, found, wanted] = sayBar(bar);
+    const unmet = (nearest?.thresholds ?? []).filter((threshold) => !threshold.isMet);
+    const words = (threshold) => {
+      const [name, found, wanted] = sayThreshold(threshold);
       return tr("{name} {found}, {limit} required", { name, found, limit: wanted });
     };
     return { detector: nearest?.detector ?? "", words: unmet.map(words).join(tr("; ")) };

@@ -37,10 +37,10 @@ const lists = (() => {
       names.map(([name, kind]) => ui.el("th", { scope: "col", role: "columnheader", class: kind }, name))));
 
   const clusterForCsv = (cluster) => {
-    const { time, host, title, url, status, relation, fate, similarity } = data.pages;
+    const { time, host, title, url, status, relation, outcome, similarity } = data.pages;
     const row = (place) => [
       time[place] === null ? "" : data.moment(time[place]), host[place], title[place], url[place],
-      told(relation[place] || status[place]), told(fate[place]), similarity[place],
+      told(relation[place] || status[place]), told(outcome[place]), similarity[place],
     ];
     const heads = [tr("Time (UTC)"), tr("Host"), tr("Title"), tr("URL"), tr("Verdict"), tr("Result"), tr("Similarity")];
     return [heads, ...cluster.pages.map(row)];
@@ -49,7 +49,7 @@ const lists = (() => {
   const missesForCsv = () => {
     const row = (place) => {
       const one = data.pairs[place];
-      const { detector, words } = evidence.lacking(one.opinions);
+      const { detector, words } = evidence.lacking(one.assessments);
       return [one.similarity, detector, words, one.newTitle, one.new, one.oldTitle, one.old];
     };
     const heads = [tr("Similarity"), tr("Detector"), tr("Failed conditions"), tr("This page"), tr("URL of this page"),
@@ -127,7 +127,7 @@ const lists = (() => {
 
   const missRow = (place) => {
     const one = data.pairs[place];
-    const lacks = evidence.lacking(one.opinions);
+    const lacks = evidence.lacking(one.assessments);
     const cell = { role: "cell" };
     const side = (title, url) => [ui.words(title || url, "div", { class: "title" }), ui.el("div", { class: "soft small" }, ui.words(data.host(url)))];
     return ui.el("tr", { role: "row" },

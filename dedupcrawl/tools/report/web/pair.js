@@ -163,24 +163,24 @@ const pair = (() => {
       ui.el("dl", { class: "small" }, words(tr("Only in the earlier title"), other), words(tr("Only in this title"), own)));
   };
 
-  /** Show a pair: verdict, both pages, texts, and the opinions of the detectors. */
+  /** Show a pair: verdict, both pages, texts, and the assessments of the detectors. */
   const show = (one) => {
-    const decisive = (opinion) => opinion.detector === one.decided;
-    const opinions = [...one.opinions].sort((left, right) => decisive(right) - decisive(left));
+    const decisive = (assessment) => assessment.detector === one.decided;
+    const assessments = [...one.assessments].sort((left, right) => decisive(right) - decisive(left));
     const heading = ui.el("h3", { tabindex: -1 }, tr("Evidence of the detectors"));
     return [
       ui.el("div", { class: "verdict" },
         one.relation ? ui.badge(one.relation) : ui.badge("miss", tr("near miss")),
         one.similarity === null ? "" : ui.el("strong", null, data.similarity(one.similarity)),
         ui.el("span", { class: "soft" }, sentence(one)),
-        opinions.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, tr("Go to the evidence")) : ""),
+        assessments.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, tr("Go to the evidence")) : ""),
       siblings(one),
       ui.el("div", { class: "sides" },
         side(tr("Earlier page"), one.oldTitle, one.old, data.placeOf(one.old)),
         side(tr("This page"), one.newTitle, one.new, data.placeOfNew(one))),
       showTexts(one),
-      opinions.length ? heading : "",
-      ui.el("div", { class: "opinions" }, opinions.map((each) => evidence.show(each, decisive(each)))),
+      assessments.length ? heading : "",
+      ui.el("div", { class: "assessments" }, assessments.map((each) => evidence.show(each, decisive(each)))),
     ];
   };
 

@@ -47,10 +47,10 @@ const panel = (() => {
   const fact = (name, value) => (value ? [ui.el("dt", null, name), ui.el("dd", null, value)] : []);
 
   const verdict = (place) => {
-    const { status, relation, reason, fate } = data.pages;
+    const { status, relation, reason, outcome } = data.pages;
     const kind = relation[place] || status[place];
     const because = reason[place] ? tr(" ({reason})", { reason: ui.shown(told(reason[place])) }) : "";
-    return [ui.badge(kind, told(kind) + because), " ", ui.el("span", { class: "fate" }, told(fate[place]))];
+    return [ui.badge(kind, told(kind) + because), " ", ui.el("span", { class: "outcome" }, told(outcome[place]))];
   };
 
   /** The verdict as a sentence with a link to the related page. */

@@ -20,20 +20,20 @@ const table = (() => {
 
   /** The searchable text of each page, in lower case; built at the first search. */
   const haystack = () => {
-    const { title, url, host, relation, status, fate, cluster, reason } = data.pages;
+    const { title, url, host, relation, status, outcome, cluster, reason } = data.pages;
     haystacks ??= title.map((one, place) =>
-      [one, url[place], host[place], ...names([relation, status, fate, reason], place), cluster[place]].join("\n").toLowerCase());
+      [one, url[place], host[place], ...names([relation, status, outcome, reason], place), cluster[place]].join("\n").toLowerCase());
     return haystacks;
   };
 
   const wanted = () => {
     const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
     const texts = words.length ? haystack() : null;
-    const { host, fate } = data.pages;
+    const { host, outcome } = data.pages;
     const rows = [];
     for (let place = 0; place < data.count; place += 1) {
       if (state.host && host[place] !== state.host) continue;
-      if (state.kind && kindOf(place) !== state.kind && fate[place] !== state.kind) continue;
+      if (state.kind && kindOf(place) !== state.kind && outcome[place] !== state.kind) continue;
       if (texts && !words.every((word) => texts[place].includes(word))) continue;
       rows.push(place);
     }
@@ -138,7 +138,7 @@ const table = (() => {
   const tools = () => {
     parts.query = ui.el("input", { type: "search", placeholder: tr("Title, URL, host, relation…"), autocomplete: "off", spellcheck: "false" });
     parts.query.addEventListener("input", debounced(() => { state.query = parts.query.value; update(); }));
-    const kinds = [...counts(data.pages.fate), ...counts(values("relation"))];
+    const kinds = [...counts(data.pages.outcome), ...counts(values("relation"))];
     const [kind, kindLabel] = select(tr("Verdict"), "", [choice("", tr("all")), kinds.map(([name, count]) => choice(name, told(name), count))].flat(),
       (value) => { state.kind = value; update(); });
     const hosts = counts(data.pages.host).slice(0, 500);
@@ -169,7 +169,7 @@ const table = (() => {
     ];
     const row = (place) => [
       page.time[place] === null ? "" : data.moment(page.time[place]), page.title[place], page.url[place], page.host[place],
-      told(page.status[place]), told(page.relation[place]), told(page.fate[place]), told(page.reason[place]),
+      told(page.status[place]), told(page.relation[place]), told(page.outcome[place]), told(page.reason[place]),
       told(page.why[place]).replaceAll(data.OF, page.of[place]), page.of[place], page.similarity[place], page.bytes[place],
       page.detector[place], page.cluster[place],
     ];

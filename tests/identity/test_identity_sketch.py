@@ -9,16 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dedupcrawl import identity as module
-from dedupcrawl.identity import (
-    HEADING_STANDS,
-    MAX_SEARCHED,
-    ReferenceSketcher,
-    label_identity,
-    name_tokens,
-    sketch_identity,
-)
-from dedupcrawl.identity_codec import (
+from dedupcrawl.identity import identity_sketch as module
+from dedupcrawl.identity.identity_codec import (
     DIGIT,
     FILLER,
     HASH_BITS,
@@ -26,16 +18,24 @@ from dedupcrawl.identity_codec import (
     MAX_VALUES,
     TELLING,
     VALUE_BITS,
+    HashSample,
     Identity,
-    Name,
-    Sample,
+    NameFlags,
     pack_identity,
     unpack_identity,
 )
+from dedupcrawl.identity.identity_sketch import (
+    HEADING_STANDS,
+    MAX_SEARCHED,
+    ReferenceSketcher,
+    label_identity,
+    name_tokens,
+    sketch_identity,
+)
+from dedupcrawl.identity.sentence_sketches import COUNTS_BYTES, MAX_TOKEN_BYTES, SIGNATURE_BYTES, SUMS_BYTES
+from dedupcrawl.identity.values import HAN_NUMERALS, word_sets
 from dedupcrawl.page.model import Page
-from dedupcrawl.sentence_sketches import COUNTS_BYTES, MAX_TOKEN_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 from dedupcrawl.text.features import Features, is_compiled, loaded
-from dedupcrawl.values import HAN_NUMERALS, word_sets
 from tests.texts import CHINESE, ENGLISH
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ def parts(page: Page) -> Identity:
     return found
 
 
-def flags_of(page: Page, token: str) -> Name:
+def flags_of(page: Page, token: str) -> NameFlags:
     """Return the flags of a token; the sketch must hold it."""
     key = module._name_key(token, 1)
-    return Name(parts(page).names.items[key])
+    return NameFlags(parts(page).names.items[key])
 
 
 # -- bytes: they are stored ---------------------------------------------------------------------
@@ -117,13 +117,13 @@ def test_the_seed_is_a_key() -> None:
 
 
 def test_where_the_names_stand() -> None:
-    said, main = Name.SAID, Name.MAIN
-    assert flags_of(BOLT, "bolt") == Name.HEADING | Name.TITLE | said | main
-    assert flags_of(BOLT, "m3") == Name.HEADING | Name.TITLE
-    assert flags_of(BOLT, "20") == Name.HEADING | Name.TITLE | said | main
-    assert flags_of(BOLT, "bolts") == Name.TITLE  # beside the text of a page with a heading nothing is looked for
-    assert flags_of(replace(BOLT, heading=""), "bolts") == Name.TITLE | said
-    assert flags_of(BOLT, "co") == Name.TITLE  # a filler: not examined
+    said, main = NameFlags.SAID, NameFlags.MAIN
+    assert flags_of(BOLT, "bolt") == NameFlags.HEADING | NameFlags.TITLE | said | main
+    assert flags_of(BOLT, "m3") == NameFlags.HEADING | NameFlags.TITLE
+    assert flags_of(BOLT, "20") == NameFlags.HEADING | NameFlags.TITLE | said | main
+    assert flags_of(BOLT, "bolts") == NameFlags.TITLE  # beside the text of a page with a heading nothing is looked for
+    assert flags_of(replace(BOLT, heading=""), "bolts") == NameFlags.TITLE | said
+    assert flags_of(BOLT, "co") == NameFlags.TITLE  # a filler: not examined
 
 
 def test_names_of_classes_are_sampled_in_order() -> None:
@@ -147,16 +147,16 @@ def test_names_of_classes_are_sampled_in_order() -> None:
 )
 def test_a_name_stands_in_a_text_as_a_whole_word(word: str, text: str, *, stands: bool) -> None:
     page = Page(url="https://a.example/", text=text, heading=word)
-    assert bool(flags_of(page, word) & Name.MAIN) is stands
+    assert bool(flags_of(page, word) & NameFlags.MAIN) is stands
     beside = Page(url="https://a.example/", text="Something else.", title=word, beside=text.upper())
-    assert bool(flags_of(beside, word) & Name.SAID) is stands
+    assert bool(flags_of(beside, word) & NameFlags.SAID) is stands
 
 
 def test_a_line_that_is_the_name_is_told_from_the_rest_of_the_text() -> None:
-    assert flags_of(LINES, "bolt") == Name.HEADING | Name.TITLE | Name.SAID | Name.MAIN
+    assert flags_of(LINES, "bolt") == NameFlags.HEADING | NameFlags.TITLE | NameFlags.SAID | NameFlags.MAIN
     page = replace(LINES, text="Hex bolt\nSteel.\nHex bolt")
-    assert flags_of(page, "bolt") == Name.HEADING | Name.TITLE | Name.MAIN
-    assert flags_of(replace(page, beside="A bolt"), "bolt") == Name.HEADING | Name.TITLE | Name.MAIN
+    assert flags_of(page, "bolt") == NameFlags.HEADING | NameFlags.TITLE | NameFlags.MAIN
+    assert flags_of(replace(page, beside="A bolt"), "bolt") == NameFlags.HEADING | NameFlags.TITLE | NameFlags.MAIN
     assert parts(page).body == parts(Page(url="", heading="Nuts", text="Steel.\nNuts")).body >= 0
     assert parts(page).body != parts(LINES).body
     assert parts(BOLT).body == parts(replace(LINES, text="A hex bolt of steel.")).body == -1
@@ -177,18 +177,18 @@ def test_a_body_is_the_text_without_its_name_lines(lines: list[str]) -> None:
 
 def test_a_name_beside_the_text_may_have_capitals() -> None:
     page = Page(url="https://a.example/", text="Something else.", title="Élan", beside="ÉLAN ist da")
-    assert flags_of(page, "élan") == Name.TITLE | Name.SAID
+    assert flags_of(page, "élan") == NameFlags.TITLE | NameFlags.SAID
 
 
 def test_names_are_looked_for_at_the_beginning_of_a_text() -> None:
     for length, stands in ((MAX_SEARCHED - 5, True), (MAX_SEARCHED + 1, False)):
         page = Page(url="https://a.example/", text="x" * (length - 1) + " bolt", heading="Bolt")
-        assert bool(flags_of(page, "bolt") & Name.MAIN) is stands
+        assert bool(flags_of(page, "bolt") & NameFlags.MAIN) is stands
 
 
 def test_words_of_a_view_are_no_names() -> None:
     page = Page(url="https://a.example/", title="Print – printer-friendly version", text=ENGLISH)
-    assert parts(page).names == Sample({}, is_whole=True)
+    assert parts(page).names == HashSample({}, is_whole=True)
 
 
 def test_a_name_of_many_words_is_sampled() -> None:
@@ -298,7 +298,7 @@ def identities(draw: st.DrawFn) -> Identity:
         found = {}
     names = {key: found[key] if key < FILLER else found[key] & 3 for key in sorted(found)}
     inner, outer, shorts = (
-        Sample(dict.fromkeys(each[:MAX_VALUES], 0), len(each) <= MAX_VALUES)
+        HashSample(dict.fromkeys(each[:MAX_VALUES], 0), len(each) <= MAX_VALUES)
         for each in (draw(samples(2 << VALUE_BITS)) for _ in range(3))
     )
     every = (0, 0) if shorts.is_whole else draw(st.tuples(st.integers(7, 255), st.integers(0, 2**16 - 1)))
@@ -309,11 +309,11 @@ def identities(draw: st.DrawFn) -> Identity:
     signature = bytes([signature[0] & 7]) + signature[1:] if signature else b""
     signature = signature if draw(st.booleans()) else b""
     if signature:
-        outer = shorts = Sample({}, True)
+        outer = shorts = HashSample({}, True)
         every = (0, 0)
     counts = bytes(each & (3 if at % COUNTS_BYTES >= SUMS_BYTES else 255) for at, each in enumerate(counts))
     said = signature + counts
-    return Identity(Sample(names, bits[0]), inner, outer, facts, body, shorts, every, bits[1], bits[2], said)
+    return Identity(HashSample(names, bits[0]), inner, outer, facts, body, shorts, every, bits[1], bits[2], said)
 
 
 @given(identities())
@@ -338,7 +338,9 @@ def test_damaged_sketches_are_none(packed: bytes) -> None:
 
 @given(st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)), st.integers(1, 8))
 def test_what_a_sample_lacks_is_lacking_in_the_whole_set(mine: set[int], others: set[int], size: int) -> None:
-    new, old = (Sample(dict.fromkeys(sorted(each)[:size], 0), is_whole=len(each) <= size) for each in (mine, others))
+    new, old = (
+        HashSample(dict.fromkeys(sorted(each)[:size], 0), is_whole=len(each) <= size) for each in (mine, others)
+    )
     found, seen = new.lacking(old)
     assert {*found} <= mine - others
     assert len(found) <= seen <= size

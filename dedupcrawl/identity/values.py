@@ -240,7 +240,7 @@ def _end(words: Iterable[str], separators: str) -> frozenset[bytes]:
     return frozenset(each[::-1] for each in turned)
 
 
-class _Hints(NamedTuple):
+class _HintTables(NamedTuple):
     """The bytes beside a number that rule out for most numbers that a counter, a date or a unit stands there.
 
     Those before a number and after it have four bytes, those of units two. Regular expressions take ten times as long.
@@ -257,7 +257,7 @@ class _Hints(NamedTuple):
 
 
 @cache  # made for the first page: it takes 20 ms, which commands without pages save
-def _hints() -> _Hints:
+def _hints() -> _HintTables:
     words = (*_spaced(_COUNTED), *_COUNTED_UNSPACED, *_PASSING, *_OTHER_COUNTED)
     counted = _begin(_encoded(words), _encoded(_SEPARATORS))
     counting = _end((each.decode() for each in _COUNTING), _BETWEEN) | _end((each.decode() for each in _SINCE), "")
@@ -265,7 +265,7 @@ def _hints() -> _Hints:
     dated = _begin(_encoded((*_MONTHS, "月", "年", "of ", "de ", "di ", *ordinals)), _encoded(" ."))
     months = _end(_MONTHS, " .")
     currencies = _end((*_CURRENCY_WORDS, "us$"), " ")
-    return _Hints(
+    return _HintTables(
         counted, counting, dated, months, currencies, _begin_units(), counted | dated, counting | months | currencies
     )
 

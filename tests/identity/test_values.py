@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl import values as module
+from dedupcrawl.identity import values as module
+from dedupcrawl.identity.values import MAX_NUMBERS, other_text, page_values, short_facts, values_of
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.normalize import normalize
-from dedupcrawl.values import MAX_NUMBERS, other_text, page_values, short_facts, values_of
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The opinion of every detector agrees with its comparison."""
+"""The assessment of every detector agrees with its comparison."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.config import Config
-from dedupcrawl.detectors.base import MAX_SHOWN, Bar, Detector, Exhibit, Opinion, Relation, no_opinion
+from dedupcrawl.detectors.base import MAX_SHOWN, Assessment, Detector, Evidence, Relation, Threshold, no_assessment
 from dedupcrawl.detectors.boolean import Boolean
 from dedupcrawl.detectors.combined import Combined
 from dedupcrawl.detectors.exact import Exact
@@ -52,26 +52,26 @@ def pair(detector: Detector, new: Features, old: Features) -> tuple[bytes, bytes
     return (mine.sketch, other.sketch) if mine and other else None
 
 
-def check(detector: Detector, new: bytes, old: bytes) -> Opinion:
-    """Assert what holds of every opinion."""
-    opinion, match = detector.assess(new, old), detector.compare(new, old)
-    assert opinion.match == match
-    assert opinion.detector == detector.name
-    assert json.loads(json.dumps(opinion.figures)) == opinion.figures
-    assert opinion.similarity is None or 0 <= opinion.similarity <= 1
-    if opinion.silent:
+def check(detector: Detector, new: bytes, old: bytes) -> Assessment:
+    """Assert what holds of every assessment."""
+    assessment, match = detector.assess(new, old), detector.compare(new, old)
+    assert assessment.match == match
+    assert assessment.detector == detector.name
+    assert json.loads(json.dumps(assessment.figures)) == assessment.figures
+    assert assessment.similarity is None or 0 <= assessment.similarity <= 1
+    if assessment.silent:
         assert match is None
-        return opinion
-    assert opinion.bars
+        return assessment
+    assert assessment.thresholds
     if match is None:
-        assert not all(bar.is_met for bar in opinion.bars)
-        assert not opinion.part_bars or not all(bar.is_met for bar in opinion.part_bars)
+        assert not all(threshold.is_met for threshold in assessment.thresholds)
+        assert not assessment.part_thresholds or not all(threshold.is_met for threshold in assessment.part_thresholds)
     else:
-        assert opinion.similarity == match.similarity
-        assert match.evidence.items() <= opinion.figures.items()
+        assert assessment.similarity == match.similarity
+        assert match.evidence.items() <= assessment.figures.items()
         in_part = match.relation in (Relation.EXCERPT, Relation.EXPANSION)
-        assert all(bar.is_met for bar in (opinion.part_bars if in_part else opinion.bars))
-    return opinion
+        assert all(threshold.is_met for threshold in (assessment.part_thresholds if in_part else assessment.thresholds))
+    return assessment
 
 
 def edited(text: str, begin: int, size: int, put: str) -> str:
@@ -102,19 +102,19 @@ def test_it_is_what_the_verdict_rests_on_for_real_pages(detector: Detector) -> N
     some = real_pages()[:24]
     prints = [each for each in map(detector.fingerprint, some) if each is not None]
     pairs = itertools.combinations_with_replacement(prints, 2)
-    opinions = [check(detector, new.sketch, old.sketch) for new, old in pairs]
-    assert any(each.match for each in opinions)
-    assert any(each.match is None for each in opinions)
+    assessments = [check(detector, new.sketch, old.sketch) for new, old in pairs]
+    assert any(each.match for each in assessments)
+    assert any(each.match is None for each in assessments)
 
 
 @pytest.mark.parametrize("detector", EVERY, ids=lambda detector: detector.name)
-def test_exhibits_agree_with_figures(detector: Detector) -> None:
+def test_evidence_agree_with_figures(detector: Detector) -> None:
     text = ENGLISH.replace("Eleven centimetres", "Nine centimetres")
     sketches = pair(detector, Features(Page.from_text(text)), Features(Page.from_text(ENGLISH)))
     assert sketches is not None
-    opinion = detector.assess(*sketches)
-    assert detector is EVERY[0] or opinion.exhibits
-    for shown in opinion.exhibits:
+    assessment = detector.assess(*sketches)
+    assert detector is EVERY[0] or assessment.evidence
+    for shown in assessment.evidence:
         assert bool(shown.agreeing) != bool(shown.shared or shown.only_new or shown.only_old)
         assert not set(shown.shared) & {*shown.only_new, *shown.only_old}
 
@@ -124,19 +124,19 @@ def test_the_slots_that_are_shown_are_those_that_were_counted() -> None:
     text = ENGLISH.replace("Eleven centimetres", "Nine centimetres")
     sketches = pair(detector, Features(Page.from_text(text)), Features(Page.from_text(ENGLISH)))
     assert sketches is not None
-    opinion = detector.assess(*sketches)
-    (slots,) = opinion.exhibits
+    assessment = detector.assess(*sketches)
+    (slots,) = assessment.evidence
     assert len(slots.agreeing) == 128
-    assert opinion.figures["slots"] == f"{slots.agreeing.count('1')} of 128"
+    assert assessment.figures["slots"] == f"{slots.agreeing.count('1')} of 128"
     new, old = (sketch[-128:] for sketch in sketches)
     assert slots.agreeing == "".join("1" if a == b else "0" for a, b in zip(new, old, strict=True))
 
 
 def test_the_bits_that_are_shown_give_the_hamming_distance() -> None:
     sketches = b"\x48" + bytes(8), b"\x48" + bytes((1, 0, 0, 0, 0, 0, 0, 0x80))
-    opinion = SimHash().assess(*sketches)
-    assert opinion.exhibits == (Exhibit("bits", "0" + 62 * "1" + "0"),)
-    assert opinion.bars == (Bar("distance", 3, 2, at_least=False, measure="bits that differ"),)
+    assessment = SimHash().assess(*sketches)
+    assert assessment.evidence == (Evidence("bits", "0" + 62 * "1" + "0"),)
+    assert assessment.thresholds == (Threshold("distance", 3, 2, at_least=False, measure="bits that differ"),)
 
 
 def test_codes_are_shown_in_words_if_the_sketch_has_them() -> None:
@@ -144,7 +144,7 @@ def test_codes_are_shown_in_words_if_the_sketch_has_them() -> None:
         FeatureCode(), Features(Page.from_text(ENGLISH)), Features(Page.from_text("So it " + OTHER_ENGLISH))
     )
     assert sketches is not None
-    (codes,) = FeatureCode().assess(*sketches).exhibits
+    (codes,) = FeatureCode().assess(*sketches).evidence
     assert codes.shared == ()
     assert codes.only_new == ("stood white at their piers fishermen who had not seen",)
     assert codes.only_old == ("monday in a blue folder one lamp in five is",)
@@ -162,13 +162,13 @@ def test_codes_are_shown_in_words_if_the_sketch_has_them() -> None:
         (0.79, False, True, True),
     ],
 )
-def test_bars(found: float, at_least: bool, strict: bool, met: bool) -> None:
-    assert Bar("threshold", 0.8, found, at_least, is_strict=strict).is_met is met
+def test_thresholds(found: float, at_least: bool, strict: bool, met: bool) -> None:
+    assert Threshold("threshold", 0.8, found, at_least, is_strict=strict).is_met is met
 
 
 @given(st.lists(st.text(max_size=2), max_size=60), st.lists(st.text(max_size=2), max_size=60))
 def test_elements_are_dealt_out(new: list[str], old: list[str]) -> None:
-    shown = Exhibit.of_elements("words", new, old)
+    shown = Evidence.of_elements("words", new, old)
     whole = set(shown.shared), set(shown.only_new), set(shown.only_old)
     wanted = {*new} & {*old}, {*new} - {*old}, {*old} - {*new}
     for found, expected in zip(whole, wanted, strict=True):
@@ -176,8 +176,8 @@ def test_elements_are_dealt_out(new: list[str], old: list[str]) -> None:
         assert len(found) == min(len(expected), MAX_SHOWN)
 
 
-def test_no_opinion_names_the_page_without_a_fingerprint() -> None:
-    assert no_opinion("imatch", b"", b"").silent == "neither page has a fingerprint"
-    assert no_opinion("imatch", b"", b"x").silent == "the new page has no fingerprint"
-    assert no_opinion("imatch", b"x", b"").silent == "the older page has no fingerprint"
-    assert replace(no_opinion("imatch", b"x", b""), silent="") == Opinion("imatch", None)
+def test_no_assessment_names_the_page_without_a_fingerprint() -> None:
+    assert no_assessment("imatch", b"", b"").silent == "neither page has a fingerprint"
+    assert no_assessment("imatch", b"", b"x").silent == "the new page has no fingerprint"
+    assert no_assessment("imatch", b"x", b"").silent == "the older page has no fingerprint"
+    assert replace(no_assessment("imatch", b"x", b""), silent="") == Assessment("imatch", None)

@@ -23,7 +23,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.values import is_counted, is_counting, word_sets
+from dedupcrawl.identity.values import is_counted, is_counting, word_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -39,7 +39,7 @@ MAX_STAMP_BYTES = 80  #: of a stamp or counter
 MAX_SENTENCE_BYTES = 1024  #: of the words of a sentence; a longer one is cut after the word that exceeds it
 MAX_VIEW_LINE_BYTES = 250  #: of a line that only a view has
 
-#: Places of the words of counters, of stamps and of views in :func:`dedupcrawl.values.word_sets`.
+#: Places of the words of counters, of stamps and of views in :func:`dedupcrawl.identity.values.word_sets`.
 _COUNTED, _CHANGED, _PUBLISHED, _OF_VIEW = 0, 6, 7, 8
 
 _WORD = rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf])+[0-9]*"  #: letters of two bytes: Latin, Greek, Cyrillic, Hebrew, Arabic

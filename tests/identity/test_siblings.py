@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl import siblings as module
-from dedupcrawl.identity import sketch_identity
-from dedupcrawl.identity_codec import MAX_NAMES, MAX_VALUES
+from dedupcrawl.identity import siblings as module
+from dedupcrawl.identity.identity_codec import MAX_NAMES, MAX_VALUES
+from dedupcrawl.identity.identity_sketch import sketch_identity
+from dedupcrawl.identity.siblings import is_refresh, why_different, why_siblings
 from dedupcrawl.page.model import Page
-from dedupcrawl.siblings import is_refresh, why_different, why_siblings
 from dedupcrawl.text.features import Features
 
 TERMS = "Goods that were used or cut to size cannot be returned. Parcels are sent on weekdays before noon. "

@@ -2,8 +2,8 @@
 
 Pages of one site may share a template, terms of sale, a consent text or an author's biography, and with them
 nearly all text that is read as main text. A few words tell such pages apart: the *names* (heading and title)
-and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.siblings` compares two sketches, and
-:mod:`dedupcrawl.identity_codec` packs them.
+and the *values* (tokens with digits: sizes, dates, prices). :mod:`dedupcrawl.identity.siblings` compares two sketches, and
+:mod:`dedupcrawl.identity.identity_codec` packs them.
 
 Values beside the main text and short facts are stored only of a page whose main text is not about its name: beside an
 article they belong to the site.
@@ -28,7 +28,7 @@ from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from dedupcrawl.identity_codec import (
+from dedupcrawl.identity.identity_codec import (
     BESIDE,
     BODY,
     BODY_BITS,
@@ -45,13 +45,11 @@ from dedupcrawl.identity_codec import (
     TITLE,
     VALUE_BITS,
     WEAK,
+    HashSample,
     Identity,
-    Sample,
     pack_identity,
 )
-from dedupcrawl.page.rules import word_set
-from dedupcrawl.page.signatures import LAYOUT_BYTES, with_layout, without_layout
-from dedupcrawl.sentence_sketches import (
+from dedupcrawl.identity.sentence_sketches import (
     MAX_TOKEN_BYTES,
     POINTING_BEGINS,
     count_hashes,
@@ -61,6 +59,17 @@ from dedupcrawl.sentence_sketches import (
     sign_hashes,
     without_view_lines,
 )
+from dedupcrawl.identity.values import (
+    BACKWARDS,
+    HAN_NUMERALS,
+    MAX_SHORTS,
+    other_text,
+    page_values,
+    short_facts,
+    word_sets,
+)
+from dedupcrawl.page.rules import word_set
+from dedupcrawl.page.signatures import LAYOUT_BYTES, with_layout, without_layout
 from dedupcrawl.text.features import (
     Features,
     compared_text,
@@ -72,7 +81,6 @@ from dedupcrawl.text.features import (
 )
 from dedupcrawl.text.normalize import CODE, decode, pack, simplify
 from dedupcrawl.text.shingles import CACHED_SEEDS, seeded_hash, split_mix
-from dedupcrawl.values import BACKWARDS, HAN_NUMERALS, MAX_SHORTS, other_text, page_values, short_facts, word_sets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -260,7 +268,7 @@ class ReferenceSketcher:
 
         Args:
             text: its normalised text.
-            beside: the text beside it, see :func:`dedupcrawl.values.other_text`.
+            beside: the text beside it, see :func:`dedupcrawl.identity.values.other_text`.
         """
         found = page_values(text, beside)
         inner, outer = (
@@ -278,7 +286,7 @@ class ReferenceSketcher:
         """Return the short facts of a page.
 
         Args:
-            beside: the text beside the main text, see :func:`dedupcrawl.values.other_text`.
+            beside: the text beside the main text, see :func:`dedupcrawl.identity.values.other_text`.
             lines: the short lines of the main text.
         """
         # A line of both is one of the main text, as the later one.
@@ -291,7 +299,7 @@ class ReferenceSketcher:
         """Return the counts of a page's sentences, and of its values.
 
         Of each these are the number modulo 256, the sums of the hashes and of their squares modulo
-        :data:`~dedupcrawl.sentence_sketches.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear,
+        :data:`~dedupcrawl.identity.sentence_sketches.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are linear,
         so that those of two pages can be subtracted.
 
         Args:
@@ -328,11 +336,12 @@ class ReferenceSketcher:
             state: ``ALL_NAMES``, ``IS_LONG`` and ``IS_BRIEF``.
         """
         inner, outer, short = (
-            Sample(dict.fromkeys(each[:MAX_VALUES], 0), len(each) <= MAX_VALUES) for each in (*values[:2], shorts[0])
+            HashSample(dict.fromkeys(each[:MAX_VALUES], 0), len(each) <= MAX_VALUES)
+            for each in (*values[:2], shorts[0])
         )
         return pack_identity(
             Identity(
-                Sample(names, bool(state & ALL_NAMES)),
+                HashSample(names, bool(state & ALL_NAMES)),
                 inner,
                 outer,
                 values[2],
@@ -450,21 +459,21 @@ def _is_long(heading: Iterable[str]) -> bool:
     return len(telling) - pairs + pairs / 3 >= LONG_HEADING
 
 
-class Labels(NamedTuple):
+class SketchTexts(NamedTuple):
     """The texts behind the hashes of a sketch."""
 
     names: dict[int, str]
     values: dict[int, str]  #: of the main text and beside it
 
 
-def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> Labels:
+def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> SketchTexts:
     """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
     heading, title = (_own_name(_folded_name(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
     found = page_values(
         with_ascii_digits(Features(page, fold_chinese).encoded), with_ascii_digits(other_text(page).beside)
     )
     table = _keyed_bytes(seed)
-    return Labels(
+    return SketchTexts(
         {_name_key(token[:MAX_TOKEN_BYTES], seed): token for token in heading | title},
         {
             _hash_of(value, table) >> 32 - VALUE_BITS | WEAK * (not is_strong): value.decode("utf-8", "replace")

@@ -13,9 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tldextract import TLDExtract
 
-from dedupcrawl import sites as module
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.sites import (
+from dedupcrawl.sites import registrable_domain as module
+from dedupcrawl.sites.registrable_domain import host_of, registrable_domain, site_of
+from dedupcrawl.sites.site_counts import (
     CROWD,
     MAX_REPORTED,
     MAX_SOURCES,
@@ -25,9 +26,6 @@ from dedupcrawl.sites import (
     NoticeKind,
     SiteCounts,
     SiteNotice,
-    host_of,
-    registrable_domain,
-    site_of,
 )
 
 SITE = "https://www.shop.example/"
@@ -385,9 +383,9 @@ def test_any_host(host: str) -> None:
     assert registrable_domain(name) == expected(name)
 
 
-@pytest.mark.parametrize("module", ["dedupcrawl.sites", "dedupcrawl.cli", "dedupcrawl.batch.runner"])
+@pytest.mark.parametrize("module", ["dedupcrawl.sites.registrable_domain", "dedupcrawl.cli", "dedupcrawl.batch.runner"])
 def test_requests_is_not_imported(module: str) -> None:
-    check = "from dedupcrawl.sites import site_of; assert site_of('http://a.b.co.uk/') == 'b.co.uk'"
+    check = "from dedupcrawl.sites.registrable_domain import site_of; assert site_of('http://a.b.co.uk/') == 'b.co.uk'"
     loaded = "import sys; sys.exit(', '.join({'requests', 'tldextract', 'urllib3'} & {*sys.modules}) or None)"
     command = [sys.executable, "-c", f"import {module}; {check}; {loaded}"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

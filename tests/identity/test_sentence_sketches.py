@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.sentence_sketches import (
+from dedupcrawl.identity.sentence_sketches import (
     _POINTING,
     COUNTS_BYTES,
     POINTING_BEGINS,

@@ -3,7 +3,7 @@
 An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows is a string of
 bits, padded with zeros to whole bytes:
 
-* 8 flags, see :class:`Flag`; 4 bits each: numbers of digit names, telling names and fillers; 3 bits each: numbers of
+* 8 flags, see :class:`SketchFlags`; 4 bits each: numbers of digit names, telling names and fillers; 3 bits each: numbers of
   strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order with their
   neighbours;
 * 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
@@ -35,8 +35,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedupcrawl.identity.sentence_sketches import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 from dedupcrawl.page.signatures import without_layout
-from dedupcrawl.sentence_sketches import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -60,7 +60,7 @@ WEAK = 1 << VALUE_BITS  #: weak values have this bit; the strong ones come first
 BESIDE = 1  #: short facts beside the main text have this bit
 
 
-class Name(IntFlag):
+class NameFlags(IntFlag):
     """Where a token of a page's names stands."""
 
     HEADING = 1
@@ -72,11 +72,11 @@ class Name(IntFlag):
 
 
 #: The flags as plain integers: operations on an enum take twenty times as long.
-HEADING, TITLE, SAID, MAIN = map(int, Name)
+HEADING, TITLE, SAID, MAIN = map(int, NameFlags)
 BODY = SAID | MAIN  #: in the main text other than such lines
 
 
-class Flag(IntFlag):
+class SketchFlags(IntFlag):
     """The flags of a sketch. The highest is the first bit."""
 
     HAS_BODY = 0x80
@@ -89,20 +89,20 @@ class Flag(IntFlag):
     HAS_TITLE = 0x01
 
 
-_HAS_BODY, _IS_BRIEF, _IS_LONG, _ALL_NAMES, _ALL_INNER, _HAS_BESIDE, _HAS_HEADING, _HAS_TITLE = map(int, Flag)
+_HAS_BODY, _IS_BRIEF, _IS_LONG, _ALL_NAMES, _ALL_INNER, _HAS_BESIDE, _HAS_HEADING, _HAS_TITLE = map(int, SketchFlags)
 _HAS_BOTH = _HAS_HEADING | _HAS_TITLE
 
 
-class Sample(NamedTuple):
+class HashSample(NamedTuple):
     """The lowest hashes of a page in an order that all pages share."""
 
     items: dict[int, int]  #: hash → flags
     is_whole: bool  #: whether nothing was left out
 
-    def lacking(self, other: Sample) -> tuple[list[int], int]:
+    def lacking(self, other: HashSample) -> tuple[list[int], int]:
         """Return the items that ``other`` certainly lacks, and how many items could be compared.
 
-        >>> Sample({1: 0, 5: 0, 9: 0}, True).lacking(Sample({1: 0, 2: 0, 6: 0}, False))
+        >>> HashSample({1: 0, 5: 0, 9: 0}, True).lacking(HashSample({1: 0, 2: 0, 6: 0}, False))
         ([5], 2)
         """
         if other.is_whole:
@@ -116,16 +116,16 @@ class Sample(NamedTuple):
 class Identity(NamedTuple):
     """A sketch in its parts."""
 
-    names: Sample
-    inner: Sample  #: values of the main text
-    outer: Sample  #: values beside it
+    names: HashSample
+    inner: HashSample  #: values of the main text
+    outer: HashSample  #: values beside it
     facts: int  #: hash of all numbers of the main text in order, with their neighbours
     body: int  #: hash of the main text without the lines that are the heading or title; -1 if it has none
-    shorts: Sample  #: short facts of a page whose text is not about its name
+    shorts: HashSample  #: short facts of a page whose text is not about its name
     all_shorts: tuple[int, int]  #: how many there are, and the hash of all; (0, 0) if the sample is whole
     has_long_heading: bool  #: whether the heading names one page, not a kind of pages
     is_brief: bool  #: whether the main text is brief, such as a notice
-    sentences: bytes  #: see :meth:`dedupcrawl.identity.ReferenceSketcher.sentences`; or empty
+    sentences: bytes  #: see :meth:`dedupcrawl.identity.identity_sketch.ReferenceSketcher.sentences`; or empty
 
 
 def pack_identity(identity: Identity) -> bytes:
@@ -189,7 +189,7 @@ def _count_bits(at: int) -> int:
     return 8 if at % COUNTS_BYTES < SUMS_BYTES else _BUCKET_BITS
 
 
-def _name_flags(names: Sample, flags: int) -> Iterator[tuple[int, int]]:
+def _name_flags(names: HashSample, flags: int) -> Iterator[tuple[int, int]]:
     both, one_bit = flags & _HAS_BOTH == _HAS_BOTH, _is_place_one_bit(flags)
     for key, name in names.items.items():
         if both:
@@ -220,7 +220,7 @@ def unpack_identity(identity: bytes) -> Identity | None:
 
 
 def _unpack(sketch: bytes) -> Identity:
-    bits = _Bits(sketch)
+    bits = _BitReader(sketch)
     flags = bits.number(_FLAGS_BITS)
     classes = [bits.number(_NAMES_BITS) for _ in _CLASSES]
     strengths = [bits.number(_VALUES_BITS), bits.number(_VALUES_BITS)]
@@ -249,12 +249,12 @@ def _unpack(sketch: bytes) -> Identity:
     short = bits.gaps(counts[2], VALUE_BITS + 1, is_whole=all_short)
     bits.end()
     return Identity(
-        Sample(names, all_names),
+        HashSample(names, all_names),
         inner,
         outer,
         facts,
         body,
-        Sample(dict.fromkeys(short, 0), all_short),
+        HashSample(dict.fromkeys(short, 0), all_short),
         every,
         bool(flags & _IS_LONG),
         bool(flags & _IS_BRIEF),
@@ -262,7 +262,7 @@ def _unpack(sketch: bytes) -> Identity:
     )
 
 
-class _Bits:
+class _BitReader:
     """The bits of a sketch, read from the first to the last. Its methods raise ``ValueError`` beyond the last one."""
 
     def __init__(self, sketch: bytes) -> None:
@@ -286,9 +286,9 @@ class _Bits:
             raise ValueError
         return found
 
-    def values(self, counts: Sequence[int], *, is_whole: bool) -> Sample:
+    def values(self, counts: Sequence[int], *, is_whole: bool) -> HashSample:
         strong, weak = (self.gaps(count, VALUE_BITS, is_whole=is_whole) for count in counts)
-        return Sample(dict.fromkeys((*strong, *(each | WEAK for each in weak)), 0), is_whole)
+        return HashSample(dict.fromkeys((*strong, *(each | WEAK for each in weak)), 0), is_whole)
 
     def counts(self) -> bytes:
         head, rows = self.number(_HEAD_BITS), self.number(BUCKETS * _BUCKET_BITS)
@@ -325,7 +325,7 @@ def _gaps(hashes: Sequence[int], size: int, *, is_whole: bool) -> list[tuple[int
     return found
 
 
-def _by_strength(values: Sample) -> tuple[list[int], list[int]]:
+def _by_strength(values: HashSample) -> tuple[list[int], list[int]]:
     return [each for each in values.items if each < WEAK], [each - WEAK for each in values.items if each >= WEAK]
 
 

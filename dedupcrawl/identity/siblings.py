@@ -20,16 +20,27 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
-from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
+from dedupcrawl.identity.identity_codec import (
+    BESIDE,
+    BODY,
+    FILLER,
+    HEADING,
+    MAIN,
+    TELLING,
+    TITLE,
+    WEAK,
+    HashSample,
+    unpack_identity,
+)
+from dedupcrawl.identity.identity_sketch import MIN_ABOUT, about, is_about_its_name
+from dedupcrawl.identity.sentence_sketches import sentences_differ
+from dedupcrawl.identity.values import MAX_SHORTS
 from dedupcrawl.page.signatures import OTHER, compare_layouts
-from dedupcrawl.sentence_sketches import sentences_differ
-from dedupcrawl.values import MAX_SHORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedupcrawl.identity_codec import Identity
+    from dedupcrawl.identity.identity_codec import Identity
 
 
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
@@ -54,7 +65,7 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
     """Return why two pages of one site are not copies of each other; "" if they may be.
 
     Args:
-        new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`. One without names and values is a
+        new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`. One without names and values is a
             copy of any.
         old: identity of the other.
         equal_text: whether their main texts are equal.
@@ -94,7 +105,7 @@ def why_different(new: bytes, old: bytes) -> str:
     numbers of the site.
 
     Args:
-        new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`.
+        new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
         old: identity of the other.
     """
     mine, other = _unpack(new), _unpack(old)
@@ -118,11 +129,11 @@ def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:
     return is_one_replaced or _any_differs(mine, other)
 
 
-def _without_places(shorts: Sample) -> Sample:
+def _without_places(shorts: HashSample) -> HashSample:
     return shorts._replace(items={key & ~BESIDE: flags for key, flags in shorts.items.items()})
 
 
-def _main_only(shorts: Sample) -> Sample:
+def _main_only(shorts: HashSample) -> HashSample:
     return shorts._replace(items={key: flags for key, flags in shorts.items.items() if not key & BESIDE})
 
 
@@ -142,7 +153,7 @@ def _unpack(identity: bytes) -> Identity | None:
 
 
 def _names_differ(
-    new: Sample, old: Sample, equal_text: bool, *, same_body: bool, same_layout: bool, is_long: bool
+    new: HashSample, old: HashSample, equal_text: bool, *, same_body: bool, same_layout: bool, is_long: bool
 ) -> str:
     mine, _ = new.lacking(old)
     others, _ = old.lacking(new)
@@ -162,9 +173,9 @@ def _names_differ(
 class _Names(NamedTuple):
     """The names of two pages, and what each has that the other lacks."""
 
-    new: Sample
+    new: HashSample
     mine: list[int]
-    old: Sample
+    old: HashSample
     others: list[int]
 
     def both(self, flag: int) -> bool:
@@ -203,7 +214,7 @@ class _Names(NamedTuple):
         return first != second
 
     @property
-    def _both(self) -> tuple[tuple[Sample, list[int]], ...]:
+    def _both(self) -> tuple[tuple[HashSample, list[int]], ...]:
         return (self.new, self.mine), (self.old, self.others)
 
 
@@ -229,7 +240,7 @@ def _telling(keys: Iterable[int]) -> int:
     return sum(key < FILLER for key in keys)
 
 
-def _names_one(names: Sample, lacking: Sequence[int], other: Sample) -> bool:
+def _names_one(names: HashSample, lacking: Sequence[int], other: HashSample) -> bool:
     """Return whether one page has a name that the other lacks entirely, and the text is not about it.
 
     The other page may be a view of any page with this text.
@@ -240,24 +251,24 @@ def _names_one(names: Sample, lacking: Sequence[int], other: Sample) -> bool:
     return not _is_site_name(names, own, other) and not _is_titled_like(names, other)
 
 
-def _is_site_name(names: Sample, heading: frozenset[int], other: Sample) -> bool:
+def _is_site_name(names: HashSample, heading: frozenset[int], other: HashSample) -> bool:
     """Return whether a heading names the site: the rest of the title is the heading of the other page."""
     title = {key for key, flags in names.items.items() if flags & TITLE}
     return heading < title and title - heading == _heading(other) and min(heading) >= TELLING
 
 
-def _is_titled_like(names: Sample, other: Sample) -> bool:
+def _is_titled_like(names: HashSample, other: HashSample) -> bool:
     """Return whether the title of a page under a heading of many pages names what the other page is headed by."""
     heading = _heading(other)
     is_said = bool(heading) and about(other.items, heading) >= MIN_ABOUT
     return is_said and all(names.items.get(key, 0) & TITLE for key in heading)
 
 
-def _heading(names: Sample) -> frozenset[int]:
+def _heading(names: HashSample) -> frozenset[int]:
     return frozenset(key for key, flags in names.items.items() if flags & HEADING)
 
 
-def _same_heading(new: Sample, old: Sample) -> bool:
+def _same_heading(new: HashSample, old: HashSample) -> bool:
     """Return whether one heading names both. One that both titles repeat may be that of the site."""
     heading = _heading(new)
     if not heading or heading != _heading(old):
@@ -265,15 +276,15 @@ def _same_heading(new: Sample, old: Sample) -> bool:
     return not all(new.items[key] & old.items[key] & TITLE for key in heading)
 
 
-def _is_unnamed(names: Sample, own: Iterable[int]) -> bool:
+def _is_unnamed(names: HashSample, own: Iterable[int]) -> bool:
     return not _any(names, names.items, HEADING) and not _any(names, own, BODY)
 
 
-def _any(names: Sample, some: Iterable[int], flags: int) -> bool:
+def _any(names: HashSample, some: Iterable[int], flags: int) -> bool:
     return any(names.items[key] & flags for key in some)
 
 
-def _values_differ(new: Sample, old: Sample, *, is_brief: bool, is_foreign: bool) -> bool:
+def _values_differ(new: HashSample, old: HashSample, *, is_brief: bool, is_foreign: bool) -> bool:
     """Return whether each page has many values that the other lacks.
 
     In a brief text many of the strong values are enough. A single strong one is if the text is not about the names, and
@@ -287,15 +298,15 @@ def _values_differ(new: Sample, old: Sample, *, is_brief: bool, is_foreign: bool
     return is_brief and _many_differ(*strong)
 
 
-def _strong(values: Sample) -> Sample:
+def _strong(values: HashSample) -> HashSample:
     strong = {key: 0 for key in values.items if key < WEAK}
-    return Sample(strong, values.is_whole or len(strong) < len(values.items))
+    return HashSample(strong, values.is_whole or len(strong) < len(values.items))
 
 
-def _any_differs(new: Sample, old: Sample) -> bool:
+def _any_differs(new: HashSample, old: HashSample) -> bool:
     return bool(new.lacking(old)[0] and old.lacking(new)[0])
 
 
-def _many_differ(new: Sample, old: Sample) -> bool:
+def _many_differ(new: HashSample, old: HashSample) -> bool:
     (mine, seen), (others, there) = new.lacking(old), old.lacking(new)
     return bool(mine and others) and len(mine) >= MIN_DIFFERING * seen and len(others) >= MIN_DIFFERING * there

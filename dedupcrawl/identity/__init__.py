@@ -1,0 +1,10 @@
+"""The identity of a page: what tells it from other pages whose main text is nearly the same.
+
+Pages of one site share templates, terms of sale and biographies. A few words tell them apart: the names (heading and
+title), the values (sizes, dates, prices), short facts, and the sentences. An identity is a sketch of these in 10 to
+90 bytes, which a store keeps with the record of each page.
+
+:mod:`~dedupcrawl.identity.identity_sketch` makes it from a page, with the numbers that
+:mod:`~dedupcrawl.identity.values` finds and the sentences that :mod:`~dedupcrawl.identity.sentence_sketches` counts.
+:mod:`~dedupcrawl.identity.identity_codec` packs it, and :mod:`~dedupcrawl.identity.siblings` compares two of them.
+"""

@@ -1,0 +1,1 @@
+"""What is known of a site: its domain, and the verdicts on its pages."""
