@@ -358,7 +358,7 @@ def _bounded() -> bool:
         fine &= check_bar(
             there == kept,
             f"{name} of {len(records):,}: {there:,} kept, {seconds:.1f} s, {shared:,} shared buckets, "
-            f"{found.crowding.pages:,} pages met a full one",
+            f"{found.hot_buckets.pages:,} pages met a full one",
         )
     return fine
 

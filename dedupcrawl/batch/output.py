@@ -126,7 +126,7 @@ def summarize(
         },
         "given": solution["given"],
         "superseded": solution["superseded"],
-        "crowded": solution["crowding"],
+        "crowded": solution["hot_buckets"],
         "sites": solution.get("sites", []),
         "seconds": round(seconds, 3),
         "fingerprinted": fingerprinted,

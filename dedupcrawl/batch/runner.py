@@ -204,7 +204,7 @@ class _BatchRun:
             "given": corpus.prior,
             "against": [source.reference() for source in sources],
             "superseded": superseded,
-            "crowding": asdict(solution.crowding),
+            "hot_buckets": asdict(solution.hot_buckets),
             "sites": [asdict(notice) for notice in find_conspicuous_sites(corpus, solution)],
             "parts": [asdict(writer.count(part.name, start, stop)) for part, start, stop in corpus.spans],
         }

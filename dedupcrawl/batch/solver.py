@@ -51,7 +51,7 @@ class SolverResult:
     detector: Numbers  #: a place in ``detectors``, or ``NONE``
     founder: Numbers  #: the row after which its cluster is named
     detectors: tuple[str, ...]
-    crowding: HotBucketCounts = field(default_factory=HotBucketCounts)
+    hot_buckets: HotBucketCounts = field(default_factory=HotBucketCounts)
 
 
 class RowJudge:
@@ -136,8 +136,8 @@ class _Solver:
                 done = rank
         on_progress(len(self._order))
         fullest = max(self._counts, default=0)
-        crowding = HotBucketCounts(len(self._crowded), self._crowded_pages, fullest)
-        return replace(self._solution, crowding=crowding)
+        hot_buckets = HotBucketCounts(len(self._crowded), self._crowded_pages, fullest)
+        return replace(self._solution, hot_buckets=hot_buckets)
 
     def _ranks_to_visit(self) -> Numbers:
         """Return the places, in the order, of the pages that share a key with another."""

@@ -32,9 +32,9 @@ from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores import open_existing
 from dedupcrawl.tools.evaluation.runs import with_constants
-from dedupcrawl.tools.explain.case import ComparedPage
 from dedupcrawl.tools.explain.configuration import ConstantSource, EffectiveConfig, settings_of_run
 from dedupcrawl.tools.explain.explainer import ClusterPage, ExplainedPage, ExplanationBuilder, PastVerdict
+from dedupcrawl.tools.explain.pair_builder import ComparedPage
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:

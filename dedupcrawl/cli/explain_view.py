@@ -13,10 +13,10 @@ from rich.text import Text
 from dedupcrawl.cli.console import facts_table
 from dedupcrawl.page.signatures import compare_layouts
 from dedupcrawl.stores.workers import printable
-from dedupcrawl.tools.explain.case import UNKNOWN
 from dedupcrawl.tools.explain.configuration import ConstantSource
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE
 from dedupcrawl.tools.explain.explainer import iso_time, state_name
+from dedupcrawl.tools.explain.pair_builder import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from dedupcrawl.decision import Verdict
     from dedupcrawl.detectors.base import Assessment, Evidence, Threshold
-    from dedupcrawl.tools.explain.case import ComparedPage, ComparedPair, IdentityComparison, IdentityEntry
     from dedupcrawl.tools.explain.counterfactuals import CounterfactualChange, SettingChange
     from dedupcrawl.tools.explain.explainer import ExplanationReport
+    from dedupcrawl.tools.explain.pair_builder import ComparedPage, ComparedPair, IdentityComparison, IdentityEntry
 
 
 _MAX_URL_CHARS = 2000

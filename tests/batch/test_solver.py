@@ -95,7 +95,7 @@ def test_a_page_is_compared_with_the_newest_of_a_crowded_bucket() -> None:
     near, far = _page(98, 7, sketch=_exact(1)), _page(99, 7, sketch=_exact(0))
     found = solve(prints_of([*apart, near, far], 1), rules_of(config))
     assert found.keep.tolist() == [True] * len(apart) + [False, True]
-    assert found.crowding == HotBucketCounts(buckets=1, pages=2, fullest=BUCKET_CAP + 2)
+    assert found.hot_buckets == HotBucketCounts(buckets=1, pages=2, fullest=BUCKET_CAP + 2)
 
 
 def test_a_long_chain_ends() -> None:

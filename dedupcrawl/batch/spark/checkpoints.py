@@ -143,7 +143,7 @@ class _FingerprintReader:
 
 
 def solution_of(
-    verdicts: pa.Table, order: Numbers, detectors: tuple[str, ...], crowding: HotBucketCounts
+    verdicts: pa.Table, order: Numbers, detectors: tuple[str, ...], hot_buckets: HotBucketCounts
 ) -> SolverResult:
     """Convert a table of ``VERDICT_SCHEMA`` and founders; pages that are not in it are kept."""
     rows = len(order)
@@ -166,7 +166,7 @@ def solution_of(
         detector=_scatter(rows, page, detector, np.int8),
         founder=founder,
         detectors=detectors,
-        crowding=crowding,
+        hot_buckets=hot_buckets,
     )
 
 

@@ -85,7 +85,7 @@ class SparkEngine:
             _log_sweep,
         ).run()
         verdicts = with_founders(checkpoints, result.verdicts).toArrow()
-        return solution_of(verdicts, order, rules().detectors, result.crowding)
+        return solution_of(verdicts, order, rules().detectors, result.hot_buckets)
 
     def _run_tasks(self, task: PartTask, parts: Sequence[Part], progress: Progress) -> None:
         """Run a task for each part. Raises DedupError for the first that failed."""

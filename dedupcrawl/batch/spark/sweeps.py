@@ -72,7 +72,7 @@ class SweepResult:
     """The verdicts of a corpus, and how they were found."""
 
     verdicts: DataFrame  #: ``VERDICT_SCHEMA``; pages that are not in it are kept
-    crowding: HotBucketCounts
+    hot_buckets: HotBucketCounts
     sweeps: int = 0  #: number of sweeps
     on_driver: int = 0  #: pages that the driver solved
 
@@ -102,7 +102,7 @@ class SweepSolver:
             changed = _count_differences(now, dropped)
             self.on_sweep(number, changed)
             if not changed:
-                return SweepResult(judged.select(*VERDICT_SCHEMA.names), crowding_of(buckets, now), number)
+                return SweepResult(judged.select(*VERDICT_SCHEMA.names), hot_buckets_of(buckets, now), number)
             dropped = now
             self.checkpoints.remove(f"sweep-{number - 1}")
         return self._solve_on_driver(buckets, sharing, self.bounds.sweeps)
@@ -126,9 +126,9 @@ class SweepSolver:
 
     def _solve_on_driver(self, buckets: DataFrame, sharing: int, sweeps: int) -> SweepResult:
         fingerprints = self.fingerprints.join(buckets, "page", "left_semi")
-        table, crowding = solve_on_driver(fingerprints, self.make_rules(), self.prior)
+        table, hot_buckets = solve_on_driver(fingerprints, self.make_rules(), self.prior)
         verdicts = self.checkpoints.spark.createDataFrame(table, ddl(VERDICT_SCHEMA))
-        return SweepResult(self.checkpoints.save(verdicts, "solved"), crowding, sweeps, sharing)
+        return SweepResult(self.checkpoints.save(verdicts, "solved"), hot_buckets, sweeps, sharing)
 
 
 def _count_differences(one: DataFrame, two: DataFrame) -> int:
@@ -172,7 +172,7 @@ def with_kept(buckets: DataFrame, dropped: DataFrame) -> DataFrame:
     return marked.select("bucket", "page", "filed", "probed", F.col("gone").isNull().alias("kept"))
 
 
-def crowding_of(buckets: DataFrame, dropped: DataFrame) -> HotBucketCounts:
+def hot_buckets_of(buckets: DataFrame, dropped: DataFrame) -> HotBucketCounts:
     """Count the buckets with more kept pages than a page is compared with."""
     there = (F.col("filed") & F.col("kept")).cast("long")
     before = Window.partitionBy("bucket").orderBy("page").rowsBetween(Window.unboundedPreceding, -1)
@@ -323,7 +323,7 @@ def solve_on_driver(fingerprints: DataFrame, rules: RowJudge, prior: int) -> tup
     order = np.argsort(pages)
     table = FingerprintTable([_to_fingerprint_batch(batch) for batch in rows.to_batches()])
     solution = solve(table, rules, order, prior=int(np.count_nonzero(pages < prior)))
-    return _verdict_table(solution, pages), solution.crowding
+    return _verdict_table(solution, pages), solution.hot_buckets
 
 
 def _to_fingerprint_batch(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -16,17 +16,6 @@ from dedupcrawl.detectors.spotsigs import SpotSigs
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 from dedupcrawl.text.features import Features
-from dedupcrawl.tools.explain.case import (
-    ClusterScan,
-    ComparedPage,
-    JudgedPage,
-    PairBuilder,
-    PairKind,
-    build_case,
-    judge_page,
-    scan_keys,
-    scan_store,
-)
 from dedupcrawl.tools.explain.counterfactuals import (
     CounterfactualBuilder,
     constant_changes,
@@ -35,6 +24,17 @@ from dedupcrawl.tools.explain.counterfactuals import (
     policy_changes,
     schemes_differ,
 )
+from dedupcrawl.tools.explain.pair_builder import (
+    ClusterScan,
+    ComparedPage,
+    JudgedPage,
+    PairBuilder,
+    PairKind,
+    judge_page,
+    judged_page,
+    scan_keys,
+    scan_store,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Assessment, Evidence
     from dedupcrawl.stores.base import Candidate, Record, Store
-    from dedupcrawl.tools.explain.case import ComparedPair
     from dedupcrawl.tools.explain.configuration import ConstantEntry, EffectiveConfig
     from dedupcrawl.tools.explain.counterfactuals import CounterfactualChange
+    from dedupcrawl.tools.explain.pair_builder import ComparedPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +255,8 @@ class ExplanationBuilder:
         if subject.page is None:
             assert subject.held is not None
             return ComparedPage.from_candidate(subject.held)
-        case = build_case(subject.page, self._config, self._store)
-        return ComparedPage(case.url, case.record, page=subject.page) if isinstance(case, JudgedPage) else case
+        judged = judged_page(subject.page, self._config, self._store)
+        return ComparedPage(judged.url, judged.record, page=subject.page) if isinstance(judged, JudgedPage) else judged
 
     def _base(
         self, subject: ExplainedPage, verdict: Verdict, pair: ComparedPair | None, own: Sequence[Assessment]
@@ -304,7 +304,7 @@ class ExplanationBuilder:
             self._config,
             verdict,
             lambda config: self._judge_again(config, pair, page),
-            lambda config: pair is None or not pair.met or not pair.case.has_unknown_keys(config),
+            lambda config: pair is None or not pair.met or not pair.judged.has_unknown_keys(config),
         ).search
         features = self._features(page) if page else None
         of_text = length_changes(self._config, features.length, features.letters) if features else ()
@@ -321,12 +321,12 @@ class ExplanationBuilder:
         if page is not None and (pair is None or config.min_chars != self._config.min_chars):
             if pair is None:
                 return judge_page(page, config, self._store)
-            case = build_case(page, config, self._store)
-            return case if isinstance(case, Verdict) else case.with_earlier(pair.case.earlier).verdict(config)
+            judged = judged_page(page, config, self._store)
+            return judged if isinstance(judged, Verdict) else judged.with_earlier(pair.judged.earlier).verdict(config)
         assert pair is not None
         if pair.met and schemes_differ(config, self._config):
-            return pair.case.in_new_store(config).verdict(config)
-        return pair.case.verdict(config)
+            return pair.judged.in_new_store(config).verdict(config)
+        return pair.judged.verdict(config)
 
     def _features(self, page: Page) -> Features:
         return Features(page, self._config.fold_chinese)

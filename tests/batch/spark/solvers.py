@@ -56,7 +56,7 @@ def on_spark(
     table = tables.save(table_of(spark, prints, job.sketches), "prints")
     settled = SweepSolver(tables, table, job.rules, prior, bounds).run()
     said = with_founders(tables, settled.verdicts).toArrow()
-    return solution_of(said, np.arange(len(prints)), job.rules().detectors, settled.crowding), settled
+    return solution_of(said, np.arange(len(prints)), job.rules().detectors, settled.hot_buckets), settled
 
 
 def rules(config: Config) -> RowJudge:
@@ -67,4 +67,4 @@ def columns(found: SolverResult) -> dict[str, Any]:
     """A solution as plain values."""
     names = ("keep", "of", "relation", "similarity", "detector", "founder")
     plain = {name: [None if x != x else x for x in getattr(found, name).tolist()] for name in names}
-    return plain | {"crowding": found.crowding}
+    return plain | {"hot_buckets": found.hot_buckets}

@@ -65,7 +65,7 @@ def test_ten_thousand_copies_and_three_thousand_strangers(spark: SparkSession, t
     assert columns(found) == columns(solve(prints, rules(CONFIG)))
     assert found.keep[:10_000].sum() == 1
     assert found.keep[10_000:].all()
-    assert found.crowding == HotBucketCounts(buckets=1, pages=3_000 - BUCKET_CAP - 1, fullest=3_000)
+    assert found.hot_buckets == HotBucketCounts(buckets=1, pages=3_000 - BUCKET_CAP - 1, fullest=3_000)
     assert (settled.sweeps, settled.on_driver) == (2, 0)
 
 
@@ -73,7 +73,7 @@ def test_copies_behind_more_than_are_read_of_a_bucket(spark: SparkSession, tmp_p
     prints = prints_of(crowd(150), 2)
     found, settled = on_spark(spark, tmp_path, prints, CONFIG)
     assert columns(found) == columns(solve(prints, rules(CONFIG)))
-    assert found.crowding.pages > 0
+    assert found.hot_buckets.pages > 0
     assert settled.on_driver == 0
 
 

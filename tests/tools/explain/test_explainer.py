@@ -15,10 +15,10 @@ from dedupcrawl.decision import UNCHECKED_REASONS, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import Record
-from dedupcrawl.tools.explain.case import UNKNOWN, ComparedPage, PairKind
 from dedupcrawl.tools.explain.configuration import EffectiveConfig, with_value
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE, CounterfactualChange
 from dedupcrawl.tools.explain.explainer import ExplainedPage, ExplanationBuilder, ExplanationReport, PastVerdict
+from dedupcrawl.tools.explain.pair_builder import UNKNOWN, ComparedPage, PairKind
 from tests.data import ROOT
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 

@@ -119,7 +119,7 @@ class ShardWriter(ShardReader):
         self.token = b""  #: of this worker
         self.abandoned: dict[
             bytes, UnsettledClaim
-        ] = {}  #: filings to withdraw: an error ended them, and they may be there
+        ] = {}  #: claims to withdraw: an error ended them, and they may be there
         self.withdrawn = ResendQueue()
         self._left: OrderedDict[tuple[str, float, tuple[bytes, ...]], None] = OrderedDict()  # pages that were blocked
         self._lock = Lock()
@@ -170,9 +170,9 @@ class ShardWriter(ShardReader):
         When it raises, none of the pages stays claimed, and any of the claims may be committed.
 
         Returns:
-            The offers of the pages, the filings of those that were kept, and the claims that do not exist any more.
+            The offers of the pages, the claims of those that were kept, and the claims that do not exist any more.
         """
-        look = (
+        lookup_kind = (
             LookupKind.NOT
             if self._duplicates <= LOOK_RATE
             else LookupKind.ONE_NODE
@@ -180,11 +180,11 @@ class ShardWriter(ShardReader):
             else LookupKind.ALL_NODES
         )
         claimed: list[UnsettledClaim] = []
-        pages: list[Rounds[Any]] = [self.claim(each, claimed, look) for each in offers]
+        pages: list[Rounds[Any]] = [self.claim(each, claimed, lookup_kind) for each in offers]
         try:
             *found, lost = self.run([*pages, self.commit(committed)])
         except BaseException:
-            self.abandoned.update((filing.id, filing) for filing in claimed)
+            self.abandoned.update((claim.id, claim) for claim in claimed)
             raise
         ends = cast("list[Offer]", found)
         for each, end in zip(offers, ends, strict=True):
@@ -195,33 +195,33 @@ class ShardWriter(ShardReader):
     # -- one page -------------------------------------------------------------------------------
 
     def claim(
-        self, offer: JudgedOffer, claimed: list[UnsettledClaim], look: LookupKind = LookupKind.NOT
+        self, offer: JudgedOffer, claimed: list[UnsettledClaim], lookup_kind: LookupKind = LookupKind.NOT
     ) -> Rounds[Offer]:
-        """Claim a page; the rounds end with the offer. The filing of a page that is kept is added to ``claimed``."""
-        view = LookupState(self.layout)
-        if look is not LookupKind.NOT and offer.judge is not None:
-            found = yield from self._look(offer, view, look)
+        """Claim a page; the rounds end with the offer. The claim of a page that is kept is added to ``claimed``."""
+        lookup = LookupState(self.layout)
+        if lookup_kind is not LookupKind.NOT and offer.judge is not None:
+            found = yield from self._look_up(offer, lookup, lookup_kind)
             if found is not None:
                 return found
         own, key = offer.record.keys[:1], recent_url_key(offer.record.url)
         own = (key,) if key in offer.record.keys else own  # a page is at home where its URL is
         pends = self._has_left(offer.record)
         for _ in range(MOST_DRAWS):
-            filing, value = self._new_filing(offer.record, own, pends=pends)
+            claim, value = self._new_claim(offer.record, own, pends=pends)
             try:
-                is_filed = yield from self._file(filing, value, view, compares=offer.judge is not None)
-                end = (yield from self._contest(offer, filing, view)) if is_filed else None
+                is_filed = yield from self._file(claim, value, lookup, compares=offer.judge is not None)
+                end = (yield from self._contest(offer, claim, lookup)) if is_filed else None
                 if end is None or end.id is None:
-                    withdrawal = self.removal(filing.id, filing.filed, filing.joined)
+                    withdrawal = self.removal(claim.id, claim.filed, claim.joined)
                     yield withdrawal if is_filed else withdrawal[1:]  # another page may have the id
-                    self.withdrawn.add(withdrawal[:1] if is_filed and not filing.pends else [])
+                    self.withdrawn.add(withdrawal[:1] if is_filed and not claim.pends else [])
             except BaseException:
-                self.abandoned[filing.id] = filing
+                self.abandoned[claim.id] = claim
                 raise
             if end is not None:
-                claimed += [filing] if end.id is not None else []
+                claimed += [claim] if end.id is not None else []
                 return end
-            view, pends = view.restarted(), True
+            lookup, pends = lookup.restarted(), True
         raise self.layout.full()
 
     def _has_left(self, record: Record) -> bool:
@@ -235,7 +235,7 @@ class ShardWriter(ShardReader):
             while len(self._left) > REMEMBERED:
                 self._left.popitem(last=False)
 
-    def _new_filing(self, record: Record, home: tuple[bytes, ...], *, pends: bool) -> tuple[UnsettledClaim, bytes]:
+    def _new_claim(self, record: Record, home: tuple[bytes, ...], *, pends: bool) -> tuple[UnsettledClaim, bytes]:
         now = self.now()
         with self._lock:
             filed = self._last = max(self._last + 1, now)
@@ -248,124 +248,124 @@ class ShardWriter(ShardReader):
         age = round(1000 * (self._clock() - record.seen))
         return self.layout.codec.pack(record, filed, max(0, min(now - age, (1 << 8 * TIME_BYTES) - 1)))
 
-    def _file(self, filing: UnsettledClaim, value: bytes, view: LookupState, *, compares: bool) -> Rounds[bool]:
+    def _file(self, claim: UnsettledClaim, value: bytes, lookup: LookupState, *, compares: bool) -> Rounds[bool]:
         """File a page, and place it; return False if its id cannot be used."""
-        record, id = filing.record, filing.id
-        home = next(iter(filing.joined), b"")
-        commands = [self.layout.file(id, value, filing.token + OPENED, home, pends=filing.pends)]
+        record, id = claim.record, claim.id
+        home = next(iter(claim.joined), b"")
+        commands = [self.layout.file(id, value, claim.token + OPENED, home, pends=claim.pends)]
         others = [key for key in dict.fromkeys(record.keys) if key != home]
         if not compares:
-            filing.joined.update(others)
+            claim.joined.update(others)
             replies = yield [*commands, *[self.layout.join(key, id) for key in others]]
             if replies[0] is None:  # a page that has the id may be in these buckets, too
                 before = zip(others, map(self.layout.ids_in, replies[1:]), strict=True)
-                filing.joined = {key for key, ids in before if id not in ids}
+                claim.joined = {key for key, ids in before if id not in ids}
             return replies[0] is not None
-        free = [key for key in others if not view.buckets.get(key)] if view.buckets else others
+        free = [key for key in others if not lookup.buckets.get(key)] if lookup.buckets else others
         replies = yield [*commands, *self.layout.places(free, id)]
         if len(free) == len(others) and record.probes is None and replies[0] == b"" and 0 not in replies:
-            filing.joined.update(others)  # all buckets were empty
+            claim.joined.update(others)  # all buckets were empty
             return True
         placed = {key for key, is_first in zip(free, replies[1:], strict=True) if is_first}
         if replies[0] is None:
-            filing.joined = placed  # it is not in the bucket of its home, or whoever has buried it removes it there
+            claim.joined = placed  # it is not in the bucket of its home, or whoever has buried it removes it there
             return False
-        filing.joined.update(placed)
-        seen: dict[bytes, bytes] = dict.fromkeys(filing.joined, b"")  # as if read at the moment they were filled
+        claim.joined.update(placed)
+        seen: dict[bytes, bytes] = dict.fromkeys(claim.joined, b"")  # as if read at the moment they were filled
         seen[home] = replies[0]
         rest = [key for key in dict.fromkeys((*others, *record.lookup_keys)) if key not in seen]
         if rest:  # read after the page was placed: others may look for it only there
             found = yield self.layout.read_buckets(rest)
             seen |= {key: packed or b"" for key, packed in zip(rest, found, strict=True)}
-            filing.joined.update(key for key in others if id in self.layout.ids_in(seen[key]))
+            claim.joined.update(key for key in others if id in self.layout.ids_in(seen[key]))
         lookups = [key for key in record.lookup_keys if key in seen]
-        view.add(lookups, [seen[key] for key in lookups], id)
+        lookup.add(lookups, [seen[key] for key in lookups], id)
         return True
 
-    def _contest(self, offer: JudgedOffer, filing: UnsettledClaim, view: LookupState) -> Rounds[Offer | None]:
+    def _contest(self, offer: JudgedOffer, claim: UnsettledClaim, lookup: LookupState) -> Rounds[Offer | None]:
         """Find out whether a filed page is kept; None if it has to be filed again."""
         if offer.judge is None:
-            return (yield from self._settle(offer, filing, view, offer.record))
+            return (yield from self._settle(offer, claim, lookup, offer.record))
         while True:
-            if view.buckets or view.blockers:
-                yield from self._meet(view, filing.record.lookup_keys)
-            judgement = offer.judge(view.candidates())
-            if judgement.blockers and not (filing.pends or self._is_decided(judgement, view)):
+            if lookup.buckets or lookup.blockers:
+                yield from self._meet(lookup, claim.record.lookup_keys)
+            judgement = offer.judge(lookup.candidates())
+            if judgement.blockers and not (claim.pends or self._is_decided(judgement, lookup)):
                 return None
-            if self._must_leave(judgement, view):
+            if self._must_leave(judgement, lookup):
                 if judgement.record is not None:
                     self._leave(offer.record)
-                return Offer(None, tuple(view.candidates()))
+                return Offer(None, tuple(lookup.candidates()))
             if judgement.blockers:
-                yield from self._wound_or_wait(judgement, filing, view)
+                yield from self._wound_or_wait(judgement, claim, lookup)
                 continue
-            if (yield from self._join_rest(filing, view)):
+            if (yield from self._join_rest(claim, lookup)):
                 continue
             assert judgement.record is not None
-            end = yield from self._settle(offer, filing, view, judgement.record)
+            end = yield from self._settle(offer, claim, lookup, judgement.record)
             if end is None or end.id is not None:
                 return end
 
-    def _must_leave(self, judgement: FilingDecision, view: LookupState) -> bool:
+    def _must_leave(self, judgement: FilingDecision, lookup: LookupState) -> bool:
         """Whether a page is a copy, or has to wait: for a claim, or for pending pages since longer than usual."""
-        waited = time.monotonic() - view.waits_since if view.waits_since else 0.0
+        waited = time.monotonic() - lookup.waits_since if lookup.waits_since else 0.0
         is_late = bool(judgement.blockers) and waited >= PATIENCE
-        return judgement.record is None or is_late or self._is_open(judgement, view)
+        return judgement.record is None or is_late or self._is_open(judgement, lookup)
 
-    def _wound_or_wait(self, judgement: FilingDecision, filing: UnsettledClaim, view: LookupState) -> Rounds[None]:
+    def _wound_or_wait(self, judgement: FilingDecision, claim: UnsettledClaim, lookup: LookupState) -> Rounds[None]:
         """Ask pending blockers with higher ids to give way, else wait for all of them. They are read again then."""
         blockers = [self.layout.short_id(id) for id in judgement.blockers]
-        pending = [id for id in blockers if view.met[id][0].state == b"p"]
-        wounds = [id for id in pending if view.met[id][1].id > filing.long_id]
+        pending = [id for id in blockers if lookup.met[id][0].state == b"p"]
+        wounds = [id for id in pending if lookup.met[id][1].id > claim.long_id]
         if not wounds:
-            view.waits_since = view.waits_since or time.monotonic()
+            lookup.waits_since = lookup.waits_since or time.monotonic()
             yield ()
             for id in blockers:
-                view.drop(id, is_gone=False)
+                lookup.drop(id, is_gone=False)
             return
-        states = yield [self.layout.wound(id, filing.id, self.now()) for id in wounds]
+        states = yield [self.layout.wound(id, claim.id, self.now()) for id in wounds]
         for id, state in zip(wounds, states, strict=True):
-            view.drop(id, is_gone=state in {b"p", b"X"})
+            lookup.drop(id, is_gone=state in {b"p", b"X"})
 
-    def _is_open(self, judgement: FilingDecision, view: LookupState) -> bool:
+    def _is_open(self, judgement: FilingDecision, lookup: LookupState) -> bool:
         """Whether one of the blockers is no pending page: it may take long until it is settled."""
-        return any(view.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
+        return any(lookup.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
 
-    def _is_decided(self, judgement: FilingDecision, view: LookupState) -> bool:
+    def _is_decided(self, judgement: FilingDecision, lookup: LookupState) -> bool:
         """Whether one of the blockers is a claim for so long that its page will not withdraw to contend."""
         before = self.now() - DECIDED
-        found = [view.met[self.layout.short_id(id)][0] for id in judgement.blockers]
+        found = [lookup.met[self.layout.short_id(id)][0] for id in judgement.blockers]
         return any(each.state != b"p" and filed_in(each.value) < before for each in found)
 
-    def _join_rest(self, filing: UnsettledClaim, view: LookupState) -> Rounds[bool]:
+    def _join_rest(self, claim: UnsettledClaim, lookup: LookupState) -> Rounds[bool]:
         """Place a page where others stood; return whether that shows ids that it has not met."""
-        if not filing.joined.issuperset(filing.record.keys):
-            rest = [key for key in dict.fromkeys(filing.record.keys) if key not in filing.joined]
-            filing.joined.update(rest)  # even if the call fails
-            replies = yield [self.layout.join(key, filing.id) for key in rest]
-            lookups = filing.record.lookup_keys
+        if not claim.joined.issuperset(claim.record.keys):
+            rest = [key for key in dict.fromkeys(claim.record.keys) if key not in claim.joined]
+            claim.joined.update(rest)  # even if the call fails
+            replies = yield [self.layout.join(key, claim.id) for key in rest]
+            lookups = claim.record.lookup_keys
             found = [(key, packed) for key, packed in zip(rest, replies, strict=True) if key in lookups]
-            view.add([key for key, _ in found], [packed for _, packed in found], filing.id)
-        return bool(view.unmet())
+            lookup.add([key for key, _ in found], [packed for _, packed in found], claim.id)
+        return bool(lookup.unmet())
 
     def _settle(
-        self, offer: JudgedOffer, filing: UnsettledClaim, view: LookupState, record: Record
+        self, offer: JudgedOffer, claim: UnsettledClaim, lookup: LookupState, record: Record
     ) -> Rounds[Offer | None]:
         """Claim a page that nothing blocks. None: its filing was lost; an offer without id: read the blockers."""
-        id, is_changed = filing.id, record is not filing.record and record != filing.record
-        is_claimed = not (filing.pends or offer.committed or is_changed)
-        if filing.pends and not (offer.committed or is_changed):
+        id, is_changed = claim.id, record is not claim.record and record != claim.record
+        is_claimed = not (claim.pends or offer.committed or is_changed)
+        if claim.pends and not (offer.committed or is_changed):
             is_claimed = (yield [self.layout.claim(id)])[0] == 1
         if not is_claimed:
-            known = b"*" if offer.judge is None else b"".join([*view.gone, *view.met])
-            value = self._value(filing.filed, record, self.now()) if is_changed else b""
-            said = (yield [self.layout.settle(id, filing.token + OPENED, known, value, commit=offer.committed)])[0]
+            known = b"*" if offer.judge is None else b"".join([*lookup.gone, *lookup.met])
+            value = self._value(claim.filed, record, self.now()) if is_changed else b""
+            said = (yield [self.layout.settle(id, claim.token + OPENED, known, value, commit=offer.committed)])[0]
             if said == b"X":
                 return None
             if said != b"c":
-                view.blockers += [blocker for blocker in self.layout.ids_in(said) if blocker not in view.blockers]
+                lookup.blockers += [blocker for blocker in self.layout.ids_in(said) if blocker not in lookup.blockers]
                 return Offer(None)
-        return Offer(filing.long_id, tuple(view.candidates()))
+        return Offer(claim.long_id, tuple(lookup.candidates()))
 
     def removal(self, id: bytes, filed: int, keys: Iterable[bytes], condemned: int | None = None) -> list[Command]:
         """Return the commands that remove a record and its ids."""
@@ -374,23 +374,23 @@ class ShardWriter(ShardReader):
 
     # -- claims ---------------------------------------------------------------------------------
 
-    def commit(self, filings: Sequence[UnsettledClaim]) -> Rounds[list[UnsettledClaim]]:
+    def commit(self, claims: Sequence[UnsettledClaim]) -> Rounds[list[UnsettledClaim]]:
         """Make claims permanent; return those that do not exist any more."""
-        if not filings:
+        if not claims:
             return []
-        pairs = [self.layout.seal(filing.id) for filing in filings]
+        pairs = [self.layout.seal(claim.id) for claim in claims]
         sealed = yield [seal for seal, _ in pairs]
         # Not in the same call: while a slot moves, the seal may be sent again after the command behind it is executed.
         self.wire.later([end for (_, end), reply in zip(pairs, sealed, strict=True) if reply == 1])
-        left = [filing for filing, reply in zip(filings, sealed, strict=True) if reply != 1]
-        there = (yield [self.layout.commit(filing.id) for filing in left]) if left else []
-        return [filing for filing, reply in zip(left, there, strict=True) if reply != 1]
+        left = [claim for claim, reply in zip(claims, sealed, strict=True) if reply != 1]
+        there = (yield [self.layout.commit(claim.id) for claim in left]) if left else []
+        return [claim for claim, reply in zip(left, there, strict=True) if reply != 1]
 
     # -- what a page meets ----------------------------------------------------------------------
 
-    def _meet(self, view: LookupState, keys: Sequence[bytes]) -> Rounds[None]:
+    def _meet(self, lookup: LookupState, keys: Sequence[bytes]) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and remove those that are gone."""
-        while ask := view.unmet():
+        while ask := lookup.unmet():
             now = self.now()
             replies = yield [self.layout.fetch(id, now) for id in ask]
             found = {id: ClaimEntry(*reply) for id, reply in zip(ask, replies, strict=True)}
@@ -399,27 +399,27 @@ class ShardWriter(ShardReader):
             removed = yield from self.remove_dead([(id, found[id]) for id in dead])
             for id, each in found.items():
                 if each.state == b"X" or id in removed:
-                    view.drop(id, is_gone=True)
+                    lookup.drop(id, is_gone=True)
                 elif id not in dead:  # else it has changed meanwhile, and is read again
-                    view.met[id] = each, self.candidate(id, each)
-            yield [self.layout.leave(key, id) for id in absent for key in keys if id in view.buckets.get(key, ())]
+                    lookup.met[id] = each, self.candidate(id, each)
+            yield [self.layout.leave(key, id) for id in absent for key in keys if id in lookup.buckets.get(key, ())]
 
-    def _look(self, offer: JudgedOffer, view: LookupState, look: LookupKind) -> Rounds[Offer | None]:
+    def _look_up(self, offer: JudgedOffer, lookup: LookupState, lookup_kind: LookupKind) -> Rounds[Offer | None]:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
         assert offer.judge is not None
         keys = tuple(dict.fromkeys(offer.record.lookup_keys))
         commands = self.layout.read_buckets(keys)
-        parts = self._parts(commands) if look is LookupKind.ONE_NODE and keys else [range(len(keys))]
+        parts = self._parts(commands) if lookup_kind is LookupKind.ONE_NODE and keys else [range(len(keys))]
         for part in parts:
-            view.add([keys[n] for n in part], (yield [commands[n] for n in part]), b"")
-            yield from self.read(view)
-            judgement = offer.judge(view.candidates())
+            lookup.add([keys[n] for n in part], (yield [commands[n] for n in part]), b"")
+            yield from self.read(lookup)
+            judgement = offer.judge(lookup.candidates())
             if judgement.is_final:  # a page that the other nodes have cannot change it
                 break
-        if judgement.record is None or self._is_open(judgement, view):
-            return Offer(None, tuple(view.candidates()))
-        view.met = {id: each for id, each in view.met.items() if each[0].state == b"c"}
-        view.gone.clear()
+        if judgement.record is None or self._is_open(judgement, lookup):
+            return Offer(None, tuple(lookup.candidates()))
+        lookup.met = {id: each for id, each in lookup.met.items() if each[0].state == b"c"}
+        lookup.gone.clear()
         return None
 
     def _parts(self, commands: Sequence[Command]) -> list[Sequence[int]]:

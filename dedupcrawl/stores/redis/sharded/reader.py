@@ -83,7 +83,7 @@ class LookupState:
         return sorted(found, key=lambda candidate: candidate.id) if len(found) > 1 else found
 
     def restarted(self) -> LookupState:
-        """Return a view for the same page under another id, which has wounded nobody yet."""
+        """Return the state for the same page under another id, which has wounded nobody yet."""
         return LookupState(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
 
     def drop(self, id: bytes, *, is_gone: bool) -> None:
@@ -118,16 +118,16 @@ class ShardReader:
         self.tokens: set[bytes] = set()  #: all that this store object had
         self.own: dict[int, UnsettledClaim] = {}  #: own claims, by the ids of their candidates
 
-    def read(self, view: LookupState) -> Rounds[None]:
+    def read(self, lookup: LookupState) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and change nothing."""
-        while ask := view.unmet():
+        while ask := lookup.unmet():
             found = yield from self.states(ask)
             live = yield from self.only_live(found)
             for id, each in found.items():
                 if id in live:
-                    view.met[id] = each, self.candidate(id, each)
+                    lookup.met[id] = each, self.candidate(id, each)
                 else:
-                    view.drop(id, is_gone=True)
+                    lookup.drop(id, is_gone=True)
 
     def only_live(self, found: dict[bytes, ClaimEntry]) -> Rounds[dict[bytes, ClaimEntry]]:
         """Return what is neither absent, nor expired, nor the claim of a dead worker."""
@@ -164,10 +164,10 @@ class ShardReader:
 
     def find(self, keys: Sequence[bytes]) -> Rounds[tuple[Candidate, ...]]:
         """Return the live records under keys, by rising id."""
-        view = LookupState(self.layout)
-        view.add(keys, (yield self.layout.read_buckets(keys)), b"")
-        yield from self.read(view)
-        return tuple(view.candidates())
+        lookup = LookupState(self.layout)
+        lookup.add(keys, (yield self.layout.read_buckets(keys)), b"")
+        yield from self.read(lookup)
+        return tuple(lookup.candidates())
 
     def is_expired(self, found: ClaimEntry) -> bool:
         """Whether a committed record is past its time to live."""

@@ -171,10 +171,10 @@ class ShardedStore(ServerStore, JudgedStore):
         """Give the claims of ended leases to the new token; forget those that others have removed."""
         token = self._protocol.token
         with self._lock:
-            late = [(id, filing) for id, filing in self._own.items() if filing.token != token]
-        commands = [self._layout.adopt(filing.id, filing.token, token) for _, filing in late]
-        for (id, filing), reply in zip(late, self._ask(commands), strict=True):
-            filing.token = token
+            late = [(id, claim) for id, claim in self._own.items() if claim.token != token]
+        commands = [self._layout.adopt(claim.id, claim.token, token) for _, claim in late]
+        for (id, claim), reply in zip(late, self._ask(commands), strict=True):
+            claim.token = token
             if not reply:
                 self._remove_own([id])
 
@@ -226,12 +226,12 @@ class ShardedStore(ServerStore, JudgedStore):
         claimed: list[UnsettledClaim] = []
         try:
             for some, old in zip_longest(chunked(offers, AT_ONCE), chunked(committed.values(), AT_ONCE)):
-                offered, filings, gone = self._protocol.offer(some or (), old or ())
+                offered, claims, gone = self._protocol.offer(some or (), old or ())
                 ends += offered
-                claimed += filings
+                claimed += claims
                 lost += gone
         except BaseException:
-            self._protocol.abandoned.update((filing.id, filing) for filing in claimed)
+            self._protocol.abandoned.update((claim.id, claim) for claim in claimed)
             raise
         self._expire_some(len(offers))
         permanent = {end.id for end, offer in zip(ends, offers, strict=True) if offer.committed}
@@ -259,12 +259,12 @@ class ShardedStore(ServerStore, JudgedStore):
     def _clean_up(self) -> None:
         """Do what an error has prevented: withdraw pages that may have been filed, and remove those replaced."""
         self._supersede()
-        for filing in list(self._protocol.abandoned.values()):
-            found = self._run(self._protocol.states([filing.id]))[filing.id]
-            if not found.value or long_id(filing.id, found.value) == filing.long_id:  # else another page has the id
-                keys = filing.record.keys
-                self._ask(self._protocol.removal(filing.id, filing.filed, keys, condemned=self._now()))
-            self._protocol.abandoned.pop(filing.id, None)
+        for claim in list(self._protocol.abandoned.values()):
+            found = self._run(self._protocol.states([claim.id]))[claim.id]
+            if not found.value or long_id(claim.id, found.value) == claim.long_id:  # else another page has the id
+                keys = claim.record.keys
+                self._ask(self._protocol.removal(claim.id, claim.filed, keys, condemned=self._now()))
+            self._protocol.abandoned.pop(claim.id, None)
 
     def offer(self, record: Record, since: int = 0) -> Offer:
         return self._offer([record], since, committed=False)[0]
@@ -312,7 +312,7 @@ class ShardedStore(ServerStore, JudgedStore):
 
     def _scraped(self, ids: Iterable[int]) -> int:
         own = self._own_filings(ids)
-        return self._count([self._layout.scraped(filing.id, filing.token) for _, filing in own])
+        return self._count([self._layout.scraped(claim.id, claim.token) for _, claim in own])
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
         self._session.check()

@@ -48,12 +48,12 @@ class JudgedPage:
         return Policy(config.drop, config.keep).verdict(self.url, self.record, self.findings(config))
 
     def with_earlier(self, others: Iterable[Candidate]) -> JudgedPage:
-        """Return the case with more earlier pages."""
+        """Return the page with more earlier pages."""
         earlier = {each.id: each for each in (*self.earlier, *others)}
         return replace(self, earlier=tuple(each for _, each in sorted(earlier.items())))
 
     def in_new_store(self, config: Config) -> JudgedPage:
-        """Return the case as in a store filled under ``config``, where other pages share a key.
+        """Return the page as in a store filled under ``config``, where other pages share a key.
 
         Pages whose sketches do not give their keys stay (see :meth:`has_unknown_keys`).
         """
@@ -91,7 +91,7 @@ def _share_key(detectors: Iterable[Detector], new: Record, old: Record) -> bool 
     return True if True in shared else None if None in shared else False
 
 
-def build_case(page: Page, config: Config, store: Store) -> JudgedPage | Verdict:
+def judged_page(page: Page, config: Config, store: Store) -> JudgedPage | Verdict:
     """Fingerprint a page and look up its candidates; a page that cannot be checked gives a verdict."""
     fingerprinter = Fingerprinter(
         build_detectors(config), config.min_chars, time.time, int(config.seed), fold_chinese=config.fold_chinese
@@ -104,8 +104,8 @@ def build_case(page: Page, config: Config, store: Store) -> JudgedPage | Verdict
 
 def judge_page(page: Page, config: Config, store: Store) -> Verdict:
     """Judge a page under a configuration by everything in the store."""
-    case = build_case(page, config, store)
-    return case.verdict(config) if isinstance(case, JudgedPage) else case
+    judged = judged_page(page, config, store)
+    return judged.verdict(config) if isinstance(judged, JudgedPage) else judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,16 +194,16 @@ class ComparedPair:
     why: PairKind
     assessments: tuple[Assessment, ...]  #: one of each detector
     verdict: Verdict  #: on the new page
-    case: JudgedPage  #: the basis of the verdict
+    judged: JudgedPage  #: the basis of the verdict
     shared: int  #: keys that the new page looks under and the old one is filed under
     met: bool  #: whether a crawl compares them
     identities: IdentityComparison | None = None  #: names and values; None: pages of two sites
 
     @property
     def without_identities(self) -> JudgedPage:
-        """The case if the names and values of all pages agreed."""
-        bare = tuple(replace(each, record=replace(each.record, identity=b"")) for each in self.case.earlier)
-        return replace(self.case, earlier=bare)
+        """The judged page if the names and values of all pages agreed."""
+        bare = tuple(replace(each, record=replace(each.record, identity=b"")) for each in self.judged.earlier)
+        return replace(self.judged, earlier=bare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +248,11 @@ class PairBuilder:
         met = any(each.id == old.id for each in candidates)
         if not earlier and met and why is not PairKind.ASKED:
             earlier = tuple(each for each in candidates if each.id < new.id)
-        case = JudgedPage(new.url, new.record, earlier or (old.as_candidate(),))
+        judged = JudgedPage(new.url, new.record, earlier or (old.as_candidate(),))
         assessments = self.matcher.assessments(new.record, old.record)
         shared = len({*new.record.lookup_keys} & {*old.record.keys})
         identities = compare_identities(new.record, old.record, (new.page, old.page), self.config, self.matcher)
-        return ComparedPair(new, old, why, assessments, case.verdict(self.config), case, shared, met, identities)
+        return ComparedPair(new, old, why, assessments, judged.verdict(self.config), judged, shared, met, identities)
 
 
 # -- names and values of two pages --------------------------------------------------------------

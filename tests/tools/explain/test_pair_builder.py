@@ -5,7 +5,7 @@ from __future__ import annotations
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import cluster_of
 from dedupcrawl.stores.base import Candidate
-from dedupcrawl.tools.explain.case import PROGRESS_STEP, scan_keys, scan_store
+from dedupcrawl.tools.explain.pair_builder import PROGRESS_STEP, scan_keys, scan_store
 from tests.texts import ENGLISH
 
 
