@@ -18,7 +18,6 @@ from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
 from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.sites.registrable_domain import site_of
-from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -210,12 +209,8 @@ class Finding:
 
     @property
     def settled(self) -> bool:
-        """Whether the earlier page may drop the new one.
-
-        A page that this process has scraped counts too: if the process dies, it will crawl both pages again.
-        """
-        state = self.candidate.state
-        return state is ClaimState.COMMITTED or (state is ClaimState.SCRAPED and self.candidate.mine)
+        """Whether the earlier page may drop the new one; see :attr:`~dedupcrawl.stores.base.Candidate.is_settled`."""
+        return self.candidate.is_settled
 
     @property
     def is_little_read(self) -> bool:

@@ -25,7 +25,6 @@ from dedupcrawl.stores.base import (
     FILE_ANYWAY,
     KEY_BYTES,
     Candidate,
-    ClaimState,
     JudgedStore,
     Offer,
     Record,
@@ -416,9 +415,9 @@ class Deduplicator(ClosingContext):
             self.store.release([offer.id])
 
     def is_settled(self, id: int) -> bool:
-        """Whether a claim has been committed, or no longer exists. ``id`` is that of :class:`Pending`."""
+        """Whether the claim of a :class:`Pending` is settled (see :class:`Candidate`), or no longer exists."""
         candidate = self.store.get(id)
-        return candidate is None or candidate.state is ClaimState.COMMITTED
+        return candidate is None or candidate.is_settled
 
     def lookup(self, url: str) -> Record | None:
         """Return the record of this URL; None if there is none."""

@@ -357,20 +357,18 @@ def test_own_scraped_claim_counts_as_settled(dedup: Deduplicator) -> None:
     assert held(dedup.try_claim(page(ENGLISH, "https://b.example/2"))).verdict.is_duplicate
 
 
-def test_scraped_claim_of_another_worker_is_waited_for(tmp_path: Path) -> None:
+def test_scraped_claim_of_another_living_worker_counts_as_settled(tmp_path: Path) -> None:
     url = f"lmdb://{tmp_path}/seen"
     with Deduplicator(url) as mine, Deduplicator(url, wait=0.05) as theirs:
         claim = held(mine.try_claim(page(ENGLISH, "https://a.example/1")))
-        claim.scraped()
         pending = theirs.try_claim(page(ENGLISH, "https://b.example/2"))
         assert isinstance(pending, Pending)
         assert not pending.mine
-        kept = theirs.claim(text=ENGLISH, url="https://b.example/2")
-        assert (kept.verdict.status, kept.verdict.reason) == (Status.UNCHECKED, "claimed")
-        assert kept.verdict.of == "https://a.example/1"
-        kept.commit()
-        claim.commit()
-        assert theirs.info().pages == 2
+        claim.scraped()
+        assert theirs.is_settled(pending.id)
+        assert theirs.claim(text=ENGLISH, url="https://b.example/2").verdict.is_duplicate
+        mine.close()  # its item was not stored
+        assert theirs.claim(text=ENGLISH, url="https://b.example/2").verdict.status is Status.UNIQUE
 
 
 def test_waiting_page_takes_over_when_the_first_is_released(dedup: Deduplicator) -> None:

@@ -16,7 +16,7 @@ from dedupcrawl.crawl.pipeline import (
     DedupSpiderMiddleware,
     EncodingMiddleware,
 )
-from dedupcrawl.crawl.settings import is_enabled
+from dedupcrawl.crawl.settings import ITEM_MODE, is_enabled
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores import MEMORY
 
@@ -36,7 +36,7 @@ SPIDER_ORDER = 10  #: next to the engine
 #: Commands of Scrapy with which a person looks at pages: they must not change what a crawl knows.
 LOOKING_COMMANDS = ("shell", "fetch", "parse", "bench", "check", "view")
 #: Settings under which nothing is written. The commands have no feeds, or feeds without items.
-WITHOUT_TRACE: Mapping[str, object] = {"DEDUP_STORE": MEMORY, "DEDUP_REPORT": "", "DEDUP_COMMIT": "item_scraped"}
+WITHOUT_TRACE: Mapping[str, object] = {"DEDUP_STORE": MEMORY, "DEDUP_REPORT": "", "DEDUP_COMMIT": ITEM_MODE}
 
 
 class Addon(ContextOwner):

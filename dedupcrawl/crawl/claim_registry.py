@@ -54,12 +54,23 @@ class ClaimRegistry:
         self._client = client
         self._waits = waits
         self._offers: set[OneShotEvent] = set()  # calls without an answer; the ids of their claims are unknown
-        self.open: dict[int, ItemClaim] = {}
+        self.open: dict[int, ItemClaim] = {}  #: by id; without the scraped ones that wait for feeds
+        self._in_feeds = 0  # claims that wait for feeds
+
+    @property
+    def uncommitted(self) -> int:
+        """The number of claims that are neither committed nor released."""
+        return len(self.open) + max(self._in_feeds, 0)
+
+    def wait_for_feeds(self, claim: ItemClaim) -> None:
+        """Forget a scraped claim, for which no page waits; until its feeds are closed, their tracker has it."""
+        if claim.claim is not None and self.open.pop(claim.claim.id or 0, None) is not None:
+            self._in_feeds += 1
 
     def remove(self, claim: ItemClaim) -> None:
         """Remove a committed or released claim."""
-        if claim.claim is not None and claim.claim.id is not None:
-            self.open.pop(claim.claim.id, None)
+        if claim.claim is not None and claim.claim.id is not None and self.open.pop(claim.claim.id, None) is None:
+            self._in_feeds -= 1
 
     async def claim(
         self,

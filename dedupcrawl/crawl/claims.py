@@ -10,12 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
 from dedupcrawl.crawl.claim_registry import COLLECT, ClaimBatch, ClaimRegistry, split
-from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, ThreadPool, TurnQueue
+from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, ThreadPool, TurnQueue, sleep
 from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageRecorder, PageState, advance_all
 from dedupcrawl.crawl.lease_renewer import LeaseRenewer
 from dedupcrawl.crawl.stats import HeartbeatBuilder
 from dedupcrawl.decision import Pending, Verdict, unchecked
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import ClaimState
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class ClaimManager:
         Nothing depends on them, so an error is only logged, once of each type.
         """
         try:
-            self._client.dedup.store.publish(self._heartbeat.worker_stats(len(self._registry.open)))
+            self._client.dedup.store.publish(self._heartbeat.worker_stats(self._registry.uncommitted))
         except Exception as error:  # noqa: BLE001  # leases must be renewed, and the store closed
             self._stats.publishing_failed(error)
 
@@ -319,6 +319,17 @@ class ClaimManager:
         lost = advance_all(complete, PageState.LOST, PageState.RELEASED)
         await self._store([*durable, *lost])
 
+    async def settle_in_chunks(self, chunks: Iterable[Sequence[ItemClaim]]) -> None:
+        """Settle the claims of a feed that was closed. There may be millions: the reactor has its turn in between."""
+        try:
+            for n, claims in enumerate(chunks):
+                if n:
+                    await self._changed.flush()
+                    await sleep(0)
+                await self.settle(claims)
+        except (OSError, DamageError) as error:
+            self._stats.feed_claims_lost(error)
+
     async def _store(self, claims: Sequence[ItemClaim]) -> None:
         """Store the states of claims: at once, or together with others where the store takes them so.
 
@@ -347,6 +358,8 @@ class ClaimManager:
             self._client.defer_claims(missed, PageState.SCRAPED)
         for claim in claims:
             claim.outcome.set()
+            if claim.feeds:
+                self._registry.wait_for_feeds(claim)
 
     async def _commit(self, claims: Sequence[ItemClaim]) -> None:
         for start in range(0, len(claims), CHUNK):

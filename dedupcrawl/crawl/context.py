@@ -18,7 +18,7 @@ from dedupcrawl.crawl.feeds import FeedTracker
 from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
 from dedupcrawl.crawl.recorder import LedgerRecorder
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
-from dedupcrawl.crawl.settings import FEED_MODE, Options
+from dedupcrawl.crawl.settings import AUTO, ITEM_MODE, Options, names_feeds
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.errors import DedupError, SettingError
@@ -68,7 +68,7 @@ class CrawlContext:
         logger.debug("dedupcrawl: page reading: %(reading)s", {"reading": compiled.description()})
         logger.debug("dedupcrawl: requests to servers: %(packing)s", {"packing": packed_urls.description()})
         options = Options.from_settings(crawler.settings, (crawler.spider or crawler.spidercls).name)
-        feeds = _feeds(crawler) if options.commit_with_feeds else None
+        feeds = _feeds(crawler, options.commit)
         recorder = PageRecorder() if options.report is None else LedgerRecorder(crawler, options.report)
         stats = CrawlStats(crawler, options.on_store_error, recorder)
         client = StoreClient(crawler, options, stats)
@@ -147,8 +147,21 @@ def _has_earlier_pipelines(settings: BaseSettings, pipeline: type[object]) -> bo
     return bool(pipelines) and load_object(pipelines[0]) is not pipeline
 
 
-def _feeds(crawler: Crawler) -> FeedTracker:
+def _feeds(crawler: Crawler, commit: str) -> FeedTracker | None:
+    """Return the tracker of the feeds that items must be stored in; None if items are durable without."""
+    if commit == ITEM_MODE or (commit == AUTO and not _wants_feeds(crawler.settings)):
+        return None
     exporter = crawler.get_extension(FeedExporter)
     if exporter is None:
-        raise SettingError("DEDUP_COMMIT", FEED_MODE, '"item_scraped", as long as no feed of FEEDS is in use')
+        accepted = f'"{ITEM_MODE}", if pipelines store the items: Scrapy writes no feed of FEEDS, its ERROR says why'
+        raise SettingError("DEDUP_COMMIT", commit, accepted)
     return FeedTracker(exporter)
+
+
+def _wants_feeds(settings: BaseSettings) -> bool:
+    """Whether feeds are named, and the project has not switched their extension off."""
+    if not names_feeds(settings):
+        return False
+    extensions = settings.get_component_priority_dict_with_base("EXTENSIONS")
+    loaded = [load_object(each) for each, order in extensions.items() if order is not None]
+    return any(isinstance(each, type) and issubclass(each, FeedExporter) for each in loaded)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from inspect import isawaitable
-from pathlib import Path
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from scrapy.extensions.feedexport import FileFeedStorage, StdoutFeedStorage
+from scrapy.extensions.feedexport import ItemFilter
 from twisted.internet.defer import Deferred
 
+from dedupcrawl.crawl.feed_files import end_last_line
 from dedupcrawl.crawl.items import PageState
+from dedupcrawl.crawl.waiting_claims import WaitingClaims, waits_for_feeds_only
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Iterator
+    from collections.abc import Awaitable, Iterator, Sequence
 
     from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 
     from dedupcrawl.crawl.items import ItemClaim
+
+MAX_CLAIMS = 512  #: claims in memory from which on the oldest are written to files
+LOOKS = 2  #: claims that are looked at with each item, so that more are written than come
+CHUNK = 256  #: claims that are read from a file at once
 
 
 class FeedTracker:
@@ -29,8 +36,12 @@ class FeedTracker:
 
     def __init__(self, exporter: FeedExporter) -> None:
         self._exporter = exporter
+        self._folder: str | None = exporter.settings["FEED_TEMPDIR"] or None
         self._counts: dict[FeedSlot, int] = {}
-        self._claims: dict[FeedSlot, set[ItemClaim]] = {}
+        self._filters: dict[str, WatchedFilter] = {}  # by the template of the URI
+        self._claims: dict[ItemClaim, None] = {}  # in memory; oldest first
+        self._waiting: list[WaitingClaims] = []
+        self._written: WeakSet[ItemClaim] = WeakSet()  # those in files to which somebody refers
         self._stored: WeakSet[FeedSlot] = WeakSet()
         self._closed: WeakSet[FeedSlot] = WeakSet()
 
@@ -40,6 +51,8 @@ class FeedTracker:
             if slot not in self._counts and slot not in self._closed:
                 self._counts[slot] = 0
                 self._wrap_store(slot)
+                end_last_line(self._exporter, slot)
+                self._filter_of(slot)
         grown = [slot for slot, count in self._counts.items() if slot.itemcount > count]
         self._counts = {slot: slot.itemcount for slot in self._counts if slot not in self._closed}
         return grown
@@ -47,31 +60,66 @@ class FeedTracker:
     def item_exported(self, item: Any, claim: ItemClaim | None) -> None:
         """Record the feeds that contain a scraped item; called directly after the exporter received it."""
         grown = self.find_grown()
+        is_lost = self._has_failed(item, {slot.uri_template for slot in grown})
         if claim is None:
             return
-        is_lost = self._has_failed(item, {slot.uri_template for slot in grown})
         for slot in grown:
             if slot not in self._closed:
                 claim.feeds.add(slot)
-                self._claims.setdefault(slot, set()).add(claim)
+                self._claims[claim] = None
             elif slot not in self._stored:
                 is_lost = True
         if is_lost:
             _mark_lost(claim)
+        if len(self._claims) > MAX_CLAIMS:
+            self._write_oldest()
 
-    def slot_closed(self, slot: FeedSlot) -> Iterable[ItemClaim]:
-        """Mark a slot as closed; return the claims that waited for it."""
+    def slot_closed(self, slot: FeedSlot) -> Iterator[Sequence[ItemClaim]]:
+        """Mark a slot as closed; return the claims that waited for it, some at a time."""
         self._closed.add(slot)
-        claims = self._claims.pop(slot, set())
+        is_stored = slot in self._stored
+        claims = [claim for claim in self._claims if slot in claim.feeds]
         for claim in claims:
             claim.feeds.discard(slot)
-            if slot not in self._stored:
+            if not is_stored:
                 _mark_lost(claim)
-        return claims
+            if not claim.feeds:
+                del self._claims[claim]
+        for group in self._waiting:
+            if slot in group.feeds:
+                group.feed_closed(slot, is_stored=is_stored)
+        complete = [group for group in self._waiting if not group.feeds]
+        self._waiting = [group for group in self._waiting if group.feeds]
+        return _chunks(claims, complete)
+
+    def _write_oldest(self) -> None:
+        """Write the oldest claims to files, if they wait for their feeds alone."""
+        for claim in [*islice(self._claims, LOOKS)]:
+            del self._claims[claim]
+            if claim in self._written or not waits_for_feeds_only(claim) or not self._group_of(claim).add(claim):
+                self._claims[claim] = None  # it is looked at again after the others
+            else:
+                self._written.add(claim)
+
+    def _group_of(self, claim: ItemClaim) -> WaitingClaims:
+        for group in self._waiting:
+            if group.feeds == claim.feeds and not group.is_lost:
+                return group
+        self._waiting.append(WaitingClaims(claim.feeds, self._folder))
+        return self._waiting[-1]
 
     def _has_failed(self, item: Any, written: set[str]) -> bool:
         """Whether a feed accepts the item but has not written it: the exporter raised."""
-        return any(_accepts(slot, item) for slot in self._exporter.slots if slot.uri_template not in written)
+        accepting = [each.uri_template for each in self._exporter.slots if self._filter_of(each).has_accepted(item)]
+        return not written.issuperset(accepting)
+
+    def _filter_of(self, slot: FeedSlot) -> WatchedFilter:
+        """Return the filter of a feed, which is watched from now on."""
+        watched = self._filters.get(slot.uri_template)
+        if watched is None:
+            watched = self._filters[slot.uri_template] = WatchedFilter(slot.filter)
+            slot.filter = self._exporter.filters[slot.uri_template] = watched  # that of the next batches, too
+        return watched
 
     def _wrap_store(self, slot: FeedSlot) -> None:
         storage: Any = slot.storage
@@ -100,26 +148,39 @@ def _mark_lost(claim: ItemClaim) -> None:
         claim.advance(PageState.LOST)
 
 
-def _accepts(slot: FeedSlot, item: Any) -> bool:
-    try:
-        return slot.filter.accepts(item)
-    except Exception:  # noqa: BLE001  # the exporter got the same error, and did not write the item
-        return True
+class WatchedFilter(ItemFilter):
+    """An item filter of a feed, whose answers can be looked up.
 
+    A filter may draw at random, or count: to ask it twice about an item may give another answer.
 
-def overwritten_feeds(exporter: FeedExporter) -> Iterator[str]:
-    """Return the addresses of the open feeds that replace what an earlier crawl has written.
-
-    A feed whose address contains the time, or is made by a function of the project, counts as new.
+    Args:
+        filter: that of the project.
     """
-    for slot in exporter.slots:
-        options, storage = exporter.feeds[slot.uri_template], slot.storage
-        is_new = any(name in slot.uri_template for name in ("%(time)", "%(batch_time)")) or options.get("uri_params")
-        if is_new or isinstance(storage, StdoutFeedStorage):
-            continue
-        if isinstance(storage, FileFeedStorage):
-            is_overwritten = options.get("overwrite", False) and Path(storage.path).exists()
-        else:  # feeds on servers are replaced by default, and asking whether they exist takes time
-            is_overwritten = options.get("overwrite", True)
-        if is_overwritten:
-            yield slot.uri
+
+    def __init__(self, filter: ItemFilter) -> None:  # whatever else a feed asks of its filter is asked of this one
+        self._filter = filter
+        self._answer: bool | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the filter."""
+        return getattr(self._filter, name)
+
+    def accepts(self, item: Any) -> bool:
+        """Ask the filter."""
+        self._answer = True  # if it raises: the feed does not get the item, but has not refused it
+        self._answer = bool(self._filter.accepts(item))
+        return self._answer
+
+    def has_accepted(self, item: Any) -> bool:
+        """Return the answer about the item that the exporter has just received; ask only if the exporter did not."""
+        if self._answer is None:
+            with suppress(Exception):
+                self.accepts(item)
+        answer, self._answer = self._answer, None
+        return bool(answer)
+
+
+def _chunks(claims: Sequence[ItemClaim], groups: Sequence[WaitingClaims]) -> Iterator[Sequence[ItemClaim]]:
+    yield claims
+    for group in groups:
+        yield from group.chunks(CHUNK)

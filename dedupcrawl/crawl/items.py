@@ -164,7 +164,7 @@ class ComparedRecord(NamedTuple):
     candidates: Sequence[Candidate]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, weakref_slot=True)
 class ItemClaim:
     """A verdict, its claim in the store, and the state of the items that share them."""
 

@@ -8,7 +8,6 @@ and the claim of its page is committed or released.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -17,7 +16,7 @@ from weakref import ref
 
 from itemadapter import ItemAdapter
 from scrapy import Request, signals
-from scrapy.exceptions import DropItem, IgnoreRequest, NotConfigured
+from scrapy.exceptions import CloseSpider, DropItem, IgnoreRequest, NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import TextResponse
 from scrapy.http.request import NO_CALLBACK
@@ -25,12 +24,11 @@ from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.concurrency import when_awaited
 from dedupcrawl.crawl.context import context_of
-from dedupcrawl.crawl.feeds import overwritten_feeds
+from dedupcrawl.crawl.feed_files import OverwrittenFeeds
 from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.page_view import META_KEY, TextFieldWriter, VerdictFieldWriter, drop_view, set_current_page
 from dedupcrawl.crawl.responses import SKIP, SKIPPED
 from dedupcrawl.crawl.stats import ProgressMonitor, describe
-from dedupcrawl.errors import StoreError
 from dedupcrawl.page import Page
 from dedupcrawl.page.document import replacement_encoding
 from dedupcrawl.utils.resources import FrozenHeap
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
 
 
 ORDER = 50  #: number of the pipeline in ``ITEM_PIPELINES``: before the pipelines that store items
+OVERWRITE_REASON = "dedup_overwrite"  #: reason of a crawl that ``DEDUP_ON_OVERWRITE`` closes
 MAX_MEDIA_URLS = 100_000  #: URLs of files and images in memory; further ones may be counted twice
 
 
@@ -74,13 +73,14 @@ class DedupPipeline:
         self._media = MediaRequestCounts()
         self._progress = ProgressMonitor(crawler, context.options, context.stats, context.client)
         self._heap = FrozenHeap()
+        self._overwritten: OverwrittenFeeds | None = None
         self._has_begun = self._is_finished = False
         connect = crawler.signals.connect
         connect(self.begin, signals.engine_started)
         connect(self.item_scraped, signals.item_scraped)
         connect(self.item_refused, signals.item_dropped)
         connect(self.item_refused, signals.item_error)
-        connect(self.warn_of_overwriting, signals.spider_opened)
+        connect(self.find_overwritten, signals.spider_opened)
         if self._feeds is not None:
             connect(self._feeds.find_grown, signals.spider_opened)
             connect(self.feed_slot_closed, signals.feed_slot_closed)
@@ -166,7 +166,7 @@ class DedupPipeline:
     async def feed_slot_closed(self, slot: FeedSlot) -> None:
         """Handle Scrapy's signal: a feed was stored, or could not be stored."""
         if self._feeds is not None:
-            await self._claims.settle(self._feeds.slot_closed(slot))
+            await self._claims.settle_in_chunks(self._feeds.slot_closed(slot))
 
     def _count_saved_requests(self, item: Any, claim: ItemClaim) -> None:
         requests = self._media.count_new(item)
@@ -198,19 +198,22 @@ class DedupPipeline:
         if self._options.gc_freeze:
             self._heap.freeze()
 
-    async def warn_of_overwriting(self) -> None:
-        """Handle Scrapy's signal: feeds are open, and not written. Log those that will lack what the store knows."""
-        exporter = self._crawler.get_extension(FeedExporter)
-        feeds = list(overwritten_feeds(exporter)) if exporter is not None and self._options.drops else []
-        if feeds and self._context.client.is_open and await self._knows_pages():
-            self._stats.feeds_overwritten(feeds)
+    async def find_overwritten(self) -> None:
+        """Handle Scrapy's signal: feeds are open, and not written. Log those that will lack what the store knows.
 
-    async def _knows_pages(self) -> bool:
-        """Whether the store has pages, of earlier crawls or other workers."""
-        store = self._context.client.dedup.store
-        with suppress(StoreError):
-            return await self._context.client.call(lambda: next(store.records(lambda _: None), None) is not None)
-        return False
+        Raises ``CloseSpider`` if ``DEDUP_ON_OVERWRITE`` is "close" and there are any.
+        """
+        exporter = self._crawler.get_extension(FeedExporter)
+        if exporter is None or not self._options.drops:
+            return
+        self._overwritten = OverwrittenFeeds(exporter, self._context.client)
+        closes = self._options.on_overwrite == "close"
+        if not await self._overwritten.find(if_unknown=closes):
+            return
+        if closes:
+            self._overwritten.spare()
+            raise CloseSpider(OVERWRITE_REASON)
+        self._overwritten.warn()
 
     def _confirm_between_pipelines(self) -> None:
         """Check the claim of an item after each later pipeline, as :meth:`process_item` does before the first.
@@ -226,7 +229,7 @@ class DedupPipeline:
             methods.extend(each for method in later for each in (method, self.confirm_item))
 
     async def close_spider(self) -> None:
-        """Settle the remaining claims; with ``DEDUP_COMMIT = "feed_slot_closed"`` the feeds come first."""
+        """Settle the remaining claims; feeds come first, if items are stored in them."""
         if self._feeds is None:
             await self.finish()
         if not self._has_begun:  # another component failed to open: Scrapy will send no signal
@@ -255,6 +258,9 @@ class DedupPipeline:
             await self._claims.close()
             self._context.judge.fields.warn()
             self._stats.log_summary()
+            if self._overwritten is not None:
+                counts = self._stats.counts
+                self._overwritten.sum_up(counts["dropped"], counts["duplicate/unchanged"])
 
 
 @dataclass(slots=True)

@@ -33,7 +33,8 @@ PAGE_TIMEOUT = 2.0  #: default of ``DEDUP_PAGE_TIMEOUT``, seconds
 TAG_FIELD = "dedup"  #: default of ``DEDUP_TAG_FIELD``
 #: default of ``DEDUP_URL_FIELDS``
 URL_FIELDS = ("url", "link", "page_url", "permalink", "canonical_url", "source_url")
-FEED_MODE = "feed_slot_closed"  #: value of ``DEDUP_COMMIT``
+#: Values of ``DEDUP_COMMIT``: when an item counts as stored. "auto" is the last one with feeds, else the one before.
+COMMIT_MODES = (AUTO, ITEM_MODE, FEED_MODE) = ("auto", "item_scraped", "feed_slot_closed")
 
 #: Settings that are not fields of ``Config``.
 _CRAWL_SETTINGS = (
@@ -49,6 +50,7 @@ _CRAWL_SETTINGS = (
     "response_meta",
     "follow_duplicates",
     "commit",
+    "on_overwrite",
     "on_store_error",
     "store_patience",
     "page_timeout",
@@ -141,7 +143,8 @@ class Options:
     text_field: str = ""  #: item field for the main text of the page; "": it is not written
     response_meta: bool = False  #: whether ``response.meta`` gets the page and its verdict
     follow_duplicates: bool = True  #: False: known pages are withheld from the spider
-    commit_with_feeds: bool = False  #: an item is durable when its feeds are stored; else when it was scraped
+    commit: str = AUTO  #: one of ``COMMIT_MODES``
+    on_overwrite: str = "warn"  #: "warn" or "close": policy for feeds that would lack what earlier crawls have stored
     on_store_error: str = "keep"  #: "keep", "wait" or "close": policy during an outage of the store
     store_patience: float = 300.0  #: seconds of an outage after which "wait" closes the crawl
     page_timeout: float | None = PAGE_TIMEOUT  #: seconds of processor time for one page; None: no limit
@@ -174,7 +177,8 @@ class Options:
             text_field=_text(given, "text_field"),
             response_meta=_boolean(given, "response_meta", default=False),
             follow_duplicates=_boolean(given, "follow_duplicates", default=True),
-            commit_with_feeds=_choice(given, "commit", ("item_scraped", FEED_MODE)) == FEED_MODE,
+            commit=_choice(given, "commit", COMMIT_MODES),
+            on_overwrite=_choice(given, "on_overwrite", ("warn", "close")),
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
             store_patience=_seconds(given, "store_patience", 300.0),
             page_timeout=_page_timeout(given, settings),
@@ -192,8 +196,8 @@ class Options:
         return self.response_meta or bool(self.text_field)
 
     def _check_together(self, settings: BaseSettings) -> None:
-        if self.commit_with_feeds and not (settings["FEEDS"] or settings["FEED_URI"]):
-            raise SettingError("DEDUP_COMMIT", FEED_MODE, '"item_scraped", as long as FEEDS names no feed')
+        if self.commit == FEED_MODE and not names_feeds(settings):
+            raise SettingError("DEDUP_COMMIT", FEED_MODE, f'"{AUTO}" or "{ITEM_MODE}", as long as FEEDS names no feed')
         if self.text_field == self.tag_field:
             accepted = "the name of another field: this one is for the verdict"
             raise SettingError("DEDUP_TEXT_FIELD", self.text_field, accepted)
@@ -214,6 +218,11 @@ def config_in(settings: BaseSettings) -> Config:
 def namespace_in(settings: BaseSettings) -> str | None:
     """Return the namespace that a project sets for all its spiders, if any."""
     return _text(_given(settings), "namespace") or None
+
+
+def names_feeds(settings: BaseSettings) -> bool:
+    """Whether a project names feeds, or a command line does."""
+    return bool(settings["FEEDS"] or settings["FEED_URI"])
 
 
 def is_enabled(settings: BaseSettings) -> bool:

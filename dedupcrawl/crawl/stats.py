@@ -163,14 +163,11 @@ class CrawlStats:
             message = "Could not judge %(url)s, it is kept unchecked"
             self._log(logging.ERROR, message, exc_info=error, url=url)
 
-    def feeds_overwritten(self, feeds: Sequence[str]) -> None:
-        """Log feeds that are overwritten although the pages of earlier crawls are dropped."""
-        message = (
-            "%(feeds)s will be overwritten, and pages that earlier crawls have stored are dropped: it will lack them. "
-            "To crawl all pages anew, start with -s DEDUP_RESET=1. To keep what is there, write to a new file, or add "
-            "to this one (-o, overwrite False)"
-        )
-        self._log(logging.WARNING, message, feeds=", ".join(feeds))
+    def feed_claims_lost(self, error: Exception) -> None:
+        """Log that the claims of a stored feed could not be read back."""
+        self.count("errors")
+        message = "The claims of a stored feed cannot be read, the next crawl will store its pages again: %(error)s"
+        self._log(logging.ERROR, message, error=error)
 
     def pipeline_before(self, order: str) -> None:
         """Log a pipeline that stands before that of deduplication; ``order`` names both with their numbers."""

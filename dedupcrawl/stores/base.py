@@ -140,6 +140,20 @@ class Candidate:
     record: Record  #: its fingerprint
     state: ClaimState  #: of its claim
     mine: bool  #: claimed by this very store object, and not committed yet
+    #: Claimed by another store object, and not committed yet; its process was seen alive after this one was opened.
+    witnessed: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the page may drop others.
+
+        A page whose item is scraped counts if its process was alive at a time when this one was: if that process dies
+        before the item is durable, all copies come again with the next crawl. The claims of a process that died before
+        this one was opened do not count: this is the next crawl.
+        """
+        if self.state is ClaimState.SCRAPED:
+            return self.mine or self.witnessed
+        return self.state is ClaimState.COMMITTED
 
 
 @dataclass(frozen=True, slots=True)

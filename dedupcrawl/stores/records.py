@@ -232,7 +232,8 @@ class LiveRecordReader:
             return Candidate(id, decode(value, id), ClaimState.COMMITTED, mine=False)
         if not self.is_held(lease):
             return None
-        return Candidate(id, decode(value, id), lease.state, mine=lease.owner == self.token)
+        mine = lease.owner == self.token
+        return Candidate(id, decode(value, id), lease.state, mine, witnessed=not mine)  # whoever holds a lease lives
 
     def search(self, probes: Iterable[bytes], since: int) -> tuple[list[Candidate], list[int]]:
         """Return the live records under the probes by rising id, and the ids of the dead ones."""

@@ -151,8 +151,7 @@ def test_the_configuration_of_a_project(folder: Path, monkeypatch: pytest.Monkey
     """With the configuration of the crawl, the batch can use the store of the crawl."""
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = newsproject\n")
     (folder / "newsproject.py").write_text(
-        'DEDUP_DETECTORS = {"simhash": {"distance": 5}}\nDEDUP_NAMESPACE = "news"\n'
-        'DEDUP_STORE = "lmdb://store"\nDEDUP_COMMIT = "feed_slot_closed"\n'
+        'DEDUP_DETECTORS = {"simhash": {"distance": 5}}\nDEDUP_NAMESPACE = "news"\nDEDUP_STORE = "lmdb://store"\n'
     )
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(os, "environ", os.environ.copy())  # Scrapy sets variables of the project there

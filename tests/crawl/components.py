@@ -167,6 +167,13 @@ class OtherAddon:
         settings.setdefault_in_component_priority_dict("ITEM_PIPELINES", Slow, 300)
 
 
+class FeedAddon:
+    """Names a feed."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        settings.set("FEEDS", {"out.jl": {"format": "jsonlines"}}, "cmdline")
+
+
 class FailingStorage(FileFeedStorage):
     """A feed that cannot be uploaded."""
 
@@ -208,6 +215,18 @@ class NoExporter:
 
     def accepts(self, item: Any) -> bool:
         return False
+
+
+class AskedOnce:
+    """An item filter that accepts every other item, and fails if it is asked about an item again."""
+
+    def __init__(self, feed_options: object) -> None:
+        self.asked: list[Any] = []
+
+    def accepts(self, item: Any) -> bool:
+        assert not any(item is each for each in self.asked)
+        self.asked.append(item)
+        return len(self.asked) % 2 == 0
 
 
 class FailingFilter:

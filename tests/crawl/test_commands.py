@@ -26,7 +26,6 @@ PROJECT = """
 SPIDER_MODULES = ["looked"]
 ADDONS = {"dedupcrawl.Addon": 500}
 DEDUP_REPORT = "report.html"
-DEDUP_COMMIT = "feed_slot_closed"
 DEDUP_RESPONSE_META = True
 TELNETCONSOLE_ENABLED = False
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import signal
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.crawl.site import Site
+    from tests.stores.servers import Server
 
 ARTICLES = 30
 AT_ONCE = 4
@@ -26,18 +28,30 @@ BATCH = 5
 KILLS = 4
 
 
+def titles(path: Path) -> list[str]:
+    """Return the titles of the items in a feed, except of those that were cut off."""
+    return [json.loads(line)["title"] for line in path.read_text().splitlines() if line.endswith("}")]
+
+
+def rows(path: Path) -> list[str]:
+    """Return the same of a CSV file."""
+    bodies = {f"T{n}": text(n) for n in range(ARTICLES)}
+    with path.open(newline="") as file:
+        return [row["title"] for row in csv.DictReader(file) if row["body"] == bodies.get(row["title"])]
+
+
 class Killing:
     """Crawls a site again and again with one store, and kills all crawls but the last."""
 
     def __init__(self, site: Site, folder: Path, settings: dict[str, Any]) -> None:
         self.site, self.folder = site, folder
-        self.store = f"lmdb://{folder}/store"
         self.settings = {
-            "DEDUP_STORE": self.store,
+            "DEDUP_STORE": f"lmdb://{folder}/store",
             "CONCURRENT_REQUESTS_PER_DOMAIN": AT_ONCE,
             "LOG_LEVEL": "INFO",
             **settings,
         }
+        self.store = self.settings["DEDUP_STORE"]
         copies = [(lay, n) for n in range(ARTICLES) for lay in (plain, fancy)]
         urls = [site.put(f"/{lay.__name__}/{n}", lay(f"T{n}", text(n)), delay=0.02) for lay, n in copies]
         self.start_url = site.put("/", index(*urls))
@@ -90,9 +104,8 @@ class Killing:
         return named
 
     def written(self, run: int) -> list[str]:
-        """Return the items that a run left on disk; an incomplete last line is ignored."""
-        lines = (line for path in self.folder.glob(f"out-{run}*") for line in path.read_text().splitlines())
-        return [json.loads(line)["title"] for line in lines if line.endswith("}")]
+        """Return the items that a run left on disk."""
+        return [title for path in self.folder.glob(f"out-{run}*") for title in titles(path)]
 
     def committed(self) -> set[str]:
         """Return the articles with a committed record in the store."""
@@ -152,3 +165,18 @@ def test_a_buffered_feed_needs_feed_slot_closed(site: Site, tmp_path: Path) -> N
     union = {*killing.written(0), *killing.written(1)}
     assert union < {f"T{n}" for n in range(ARTICLES)}
     assert killing.committed() == {f"T{n}" for n in range(ARTICLES)}
+
+
+@pytest.mark.parametrize("feed", ["out.jl", "out.csv", "out-RUN.jl"])
+@pytest.mark.parametrize("where", ["lmdb", "server"])
+def test_no_default_loses_an_item_of_a_feed(site: Site, tmp_path: Path, server: Server, where: str, feed: str) -> None:
+    """What a killed crawl has not written, or has cut off, is fetched again, and is in the same or in another file."""
+    store = {"DEDUP_STORE": server.url, "DEDUP_LEASE": 2} if where == "server" else {}
+    kind = "csv" if feed.endswith("csv") else "jl"
+    killing = Killing(site, tmp_path, {**store, "FEEDS": {feed: {"format": kind}}})
+    killing.kill_at_random(0)
+    killing.kill_at_random(1)
+    killing.crawl_to_the_end(2)
+    found = {title for path in tmp_path.glob(f"out*.{kind}") for title in (titles if kind == "jl" else rows)(path)}
+    assert found == {f"T{n}" for n in range(ARTICLES)}
+    assert killing.committed() == found

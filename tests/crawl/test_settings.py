@@ -27,7 +27,7 @@ def test_without_settings_everything_is_as_in_config() -> None:
     assert chosen.namespace == "news"
     assert chosen.drops
     assert chosen.follow_duplicates
-    assert not chosen.commit_with_feeds
+    assert (chosen.commit, chosen.on_overwrite) == ("auto", "warn")
     assert chosen.item_fields == ()
     assert is_enabled(Settings())
 
@@ -111,7 +111,8 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"DEDUP_WAIT": -1}, "DEDUP_WAIT = -1", "seconds of at least 0"),
     ({"DEDUP_TTL": "soon"}, "DEDUP_TTL = 'soon'", "seconds above 0, at most a billion, or None"),
     ({"DEDUP_ACTION": "delete"}, "DEDUP_ACTION = 'delete'", '"drop" or "tag"'),
-    ({"DEDUP_COMMIT": "later"}, "DEDUP_COMMIT = 'later'", '"item_scraped" or "feed_slot_closed"'),
+    ({"DEDUP_COMMIT": "later"}, "DEDUP_COMMIT = 'later'", '"auto", "item_scraped" or "feed_slot_closed"'),
+    ({"DEDUP_ON_OVERWRITE": "stop"}, "DEDUP_ON_OVERWRITE = 'stop'", '"warn" or "close"'),
     ({"DEDUP_ON_STORE_ERROR": "die"}, "DEDUP_ON_STORE_ERROR = 'die'", '"keep", "wait" or "close"'),
     ({"DEDUP_STORE_PATIENCE": -1}, "DEDUP_STORE_PATIENCE = -1", "seconds of at least 0"),
     ({"DEDUP_STORE_PATIENCE": "long"}, "DEDUP_STORE_PATIENCE = 'long'", "seconds of at least 0"),

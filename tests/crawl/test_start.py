@@ -42,6 +42,7 @@ def test_a_bad_setting(site: Site, tmp_path: Path, reactor: str) -> None:
         ({"DEDUP_DETECTORS": {"minhash": {"slots": 3}}}, "DEDUP_DETECTORS['minhash'].slots = 3"),
         ({"DEDUP_STORE": "ftp://x"}, "DEDUP_STORE = 'ftp://x'"),
         ({"DEDUP_COMMIT": "feed_slot_closed", "FEEDS": {"gopher://x": {"format": "json"}}}, "DEDUP_COMMIT"),
+        ({"FEEDS": {"gopher://x": {"format": "json"}}}, "DEDUP_COMMIT = 'auto'"),
     ],
 )
 def test_other_settings(site: Site, tmp_path: Path, settings: dict[str, Any], says: str) -> None:

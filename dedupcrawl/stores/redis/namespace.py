@@ -17,7 +17,7 @@ from dedupcrawl.stores.redis.packed_records import unpack_record
 from dedupcrawl.utils.redaction import SECRET_BYTES, SecretSeed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from redis import Redis, RedisCluster
 
@@ -25,6 +25,7 @@ FORMAT = "5"  #: version of the values and their relations
 SHARDED_FORMAT = "7"  #: format of a namespace on all nodes of a cluster
 PREFIX = "dedupcrawl:"
 META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
+MAX_ID = 2**48 - 1  #: highest id of a record
 TIMESTAMP_BYTES = 6  #: of the time in front of a record, in milliseconds
 
 _UNSAFE = re.compile(r"[%{}]")
@@ -80,6 +81,7 @@ class NamespaceMetadata:
     scheme: str  #: JSON of the configuration that filled it
     secret: SecretSeed | None = None  #: the seed that it keeps
     shelves: int = 1  #: number of bucket hashes under each tag of a sharded namespace
+    last: int = 0  #: highest id given when the namespace was opened; records of a sharded one have other ids
 
 
 def open_namespace(
@@ -99,7 +101,8 @@ def open_namespace(
     ``sharded-``, that of bucket hashes under each tag.
     """
     new = f"{format_of(layout or LAYOUTS[0])} {layout or LAYOUTS[0]} {secrets.token_hex(6)}"
-    mark, stored, kept = call("open_namespace", new, scheme or "", secret.stored() if secret is not None else b"")
+    stored_secret = secret.stored() if secret is not None else b""
+    mark, stored, kept, last = call("open_namespace", new, scheme or "", stored_secret)
     if mark is None and stored is None:
         raise StoreError(f"The store {shown} has no namespace {names.namespace!r}.")
     found = _parse_meta(mark, stored, shown, names.key("meta"))
@@ -121,7 +124,14 @@ def open_namespace(
         raise StoreError(
             f"The store {shown} is damaged: key {names.key('meta')!r} has a value that is not one of ours."
         )
-    return replace(found, secret=SecretSeed.from_stored(kept))
+    return replace(found, secret=SecretSeed.from_stored(kept), last=_last_id(last))
+
+
+def _last_id(stored: bytes | None) -> int:
+    """Return the highest id given; for a damaged one the highest that there can be, after which nothing is filed."""
+    if stored is None:
+        return 0
+    return int(stored) if stored.isdigit() and len(stored) <= len(str(MAX_ID)) else MAX_ID
 
 
 def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) -> NamespaceMetadata:
@@ -162,13 +172,24 @@ def milliseconds(seconds: float) -> int:
     return round(max(-_MAX_SECONDS, min(seconds, _MAX_SECONDS)) * 1000)
 
 
-def decode_candidate(shown: str, names: KeyNames, hit: tuple[Any, ...]) -> Candidate:
-    """Decode a record that a script returned as id, value, state, and 1 for an own claim."""
-    id, value, state, mine = hit
+def decode_candidate(
+    shown: str, names: KeyNames, hit: Sequence[Any], lived: Callable[[int, bytes, int], bool] | None = None
+) -> Candidate:
+    """Decode a record that a script returned as id, value, state, and 1 for an own claim.
+
+    Args:
+        shown: URL of the store, for the message of an error.
+        names: the keys of the namespace.
+        hit: what the script returned. A scraped claim of another worker has two more values: the token of the worker,
+            and the time up to which it has renewed its claims.
+        lived: whether a worker was seen alive, by the id of the claim and these two values; None: none was.
+    """
+    id, value, state, mine, *worker = hit
     key, time = f"{names.key('records')} {id}", int.from_bytes(value[:TIMESTAMP_BYTES], "big")
     record = unpack_record(value[TIMESTAMP_BYTES:], time, key)
     try:
-        return Candidate(id, record, ClaimState(state), mine=bool(mine))
+        witnessed = bool(worker and lived and lived(id, *worker))
+        return Candidate(id, record, ClaimState(state), bool(mine), witnessed)
     except ValueError:
         raise DamageError(
             f"The store {shown} is damaged: key {names.key('claims')!r} has a value at {id} that is not one of ours."

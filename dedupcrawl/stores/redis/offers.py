@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import KEY_BYTES
 from dedupcrawl.stores.redis.client import NamespaceLostError, RequestNotSentError
-from dedupcrawl.stores.redis.namespace import milliseconds
+from dedupcrawl.stores.redis.namespace import MAX_ID, milliseconds
 from dedupcrawl.stores.redis.packed_records import pack_record_by_reference, record_packer
 from dedupcrawl.utils.iteration import chunked
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.redis.transports import Argument
 
 MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers wait a few milliseconds at most
-MAX_ID = 2**48 - 1
 VALUE = 2  #: index of an argument of the script ``offer``; the keys follow it
 MANY = 25  #: records that one call files, so that other workers wait a few milliseconds at most
 

@@ -16,9 +16,10 @@ from dedupcrawl.errors import DamageError, StoreMismatchError
 from dedupcrawl.stores.base import ClaimState, Offer, log_damage, log_reset, raise_damage, url_key
 from dedupcrawl.stores.redis.client import ServerStore
 from dedupcrawl.stores.redis.info import namespace_info, remove_namespace, workers_info
-from dedupcrawl.stores.redis.namespace import decode_candidate, milliseconds, open_namespace
-from dedupcrawl.stores.redis.offers import MAX_ID, MAX_IDS_PER_CALL, OfferClient, join_keys
+from dedupcrawl.stores.redis.namespace import MAX_ID, decode_candidate, milliseconds, open_namespace
+from dedupcrawl.stores.redis.offers import MAX_IDS_PER_CALL, OfferClient, join_keys
 from dedupcrawl.stores.redis.packed_urls import pack_url
+from dedupcrawl.stores.redis.seen_workers import SeenWorkers
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class RedisStore(ServerStore):
         super().__init__(address, namespace, scheme, options)
         self._layout = address.layout
         self._is_entered = False
+        self._seen = SeenWorkers()
         self._ttl_argument: Argument = "" if self._ttl is None else self._ttl
         self._own: set[int] = set()  # ids of own claims
         self._lost = 0  # how many own claims others have removed, as far as this object has noticed
@@ -134,14 +136,18 @@ class RedisStore(ServerStore):
             self._report(damaged, on_damage)
             for hit in hits:
                 try:
-                    candidate = decode_candidate(self.url, self._names, hit)
+                    candidate = decode_candidate(self.url, self._names, hit, self._has_lived)
                 except DamageError as error:
                     on_damage(error)
                 else:
                     yield candidate
 
     def _candidates(self, hits: Iterable[Any]) -> tuple[Candidate, ...]:
-        return tuple(decode_candidate(self.url, self._names, hit) for hit in hits)
+        return tuple(decode_candidate(self.url, self._names, hit, self._has_lived) for hit in hits)
+
+    def _has_lived(self, id: int, token: bytes, till: int) -> bool:
+        """Whether a worker was alive since this store was opened: it has filed a claim since, or renewed its claims."""
+        return id > self._meta.last or self._seen.sees(token, till)
 
     def scraped(self, id: int) -> bool:
         return bool(self._call("scraped", id))

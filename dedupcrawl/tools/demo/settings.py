@@ -9,9 +9,6 @@ DOWNLOAD_DELAY = 0
 AUTOTHROTTLE_ENABLED = False
 CONCURRENT_REQUESTS_PER_DOMAIN = 8
 
-# Items are stored when the feed is closed.
-DEDUP_COMMIT = "feed_slot_closed"
-
 # The items of articles are completed on the pages of their authors, and judged by the page with their own URL.
 DEDUP_URL_FIELDS = ["url"]
 

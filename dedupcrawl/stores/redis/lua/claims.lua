@@ -11,7 +11,7 @@ end
 function M.scraped()
   local held = M.claim(tonumber(ARGV[5]))
   if not held or held.owner ~= M.me then return 0 end
-  held.state = 2
+  held.state = M.SCRAPED
   redis.call('HDEL', M.claims, ARGV[5]) -- see put_owner
   M.put_claim(tonumber(ARGV[5]), held)
   return 1
@@ -80,11 +80,12 @@ function M.own_claims()
   return M.held_by_me(M.numbers(5, #ARGV - 4))
 end
 
--- mark, scheme ("": do not create the namespace), secret ("": none): returns those that the namespace has
+-- mark, scheme ("": do not create the namespace), secret ("": none): returns those that the namespace has, and the highest
+-- id given
 function M.open_namespace()
-  local there = redis.call('HMGET', M.meta, 'mark', 'scheme', 'secret')
+  local there = redis.call('HMGET', M.meta, 'mark', 'scheme', 'secret', 'last')
   if not there[1] and not there[2] and ARGV[6] ~= '' then
-    there = {ARGV[5], ARGV[6], ARGV[7]}
+    there = {ARGV[5], ARGV[6], ARGV[7], there[4]}
     redis.call('HSET', M.meta, 'mark', there[1], 'scheme', there[2], 'secret', there[3])
   end
   return there

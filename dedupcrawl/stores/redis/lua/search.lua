@@ -15,12 +15,19 @@ function M.candidate(id, since)
   return M.live(id, value, mark, mark and redis.call('HGET', M.claims, id), since)
 end
 
+-- Returns id, value, state, and 1 for an own claim. Behind a scraped claim of another worker stand its token, and the time up
+-- to which it has renewed its claims: whoever sees this time change has seen the worker alive.
 function M.answer(hits)
   local found = {}
   for _, hit in ipairs(hits) do
     local held = hit.claim
     local mine = held and held.owner == M.me
-    found[#found + 1] = {hit.id, hit.value, held and held.state or M.COMMITTED, mine and 1 or 0}
+    local answer = {hit.id, hit.value, held and held.state or M.COMMITTED, mine and 1 or 0}
+    if held and held.state == M.SCRAPED and not mine then
+      local sound, till = pcall(M.renewed_till, held.owner)
+      answer[5], answer[6] = held.owner, sound and till or 0
+    end
+    found[#found + 1] = answer
   end
   return found
 end

@@ -170,7 +170,7 @@ end
 return 0
 
 --@ alive
--- KEYS owners, ARGV now ("": the clock of the server), tokens. Returns for each token whether its lease runs.
+-- KEYS owners, ARGV now ("": the clock of the server), tokens. Returns for each token the end of its lease, 0 if it has ended.
 local now, answer = tonumber(ARGV[1]), {}
 if not now then
   local time = redis.call('TIME')
@@ -178,7 +178,8 @@ if not now then
 end
 for n = 2, #ARGV do
   local known = redis.call('HGET', KEYS[1], ARGV[n])
-  answer[n - 1] = known and #known == 12 and struct.unpack('>I6', known) > now and 1 or 0
+  local till = known and #known == 12 and struct.unpack('>I6', known) or 0
+  answer[n - 1] = till > now and till or 0
 end
 return answer
 

@@ -24,13 +24,17 @@ function M.owner(token)
   return {till = M.number(value, 1), lost = M.number(value, 7)}
 end
 
+-- Returns the time up to which a worker has renewed its claims, 0 for one that is unknown.
+function M.renewed_till(token)
+  M.renewed = M.renewed or {}
+  if M.renewed[token] == nil then
+    local known = M.owner(token)
+    M.renewed[token] = known and known.till or 0
+  end
+  return M.renewed[token]
+end
+
 -- A worker that asks is alive: its own claims are held, even if it was too late to renew them.
 function M.is_held(held)
-  if M.now < held.till or held.owner == M.me then return true end
-  M.renewed = M.renewed or {}
-  if M.renewed[held.owner] == nil then
-    local known = M.owner(held.owner)
-    M.renewed[held.owner] = known and known.till or 0
-  end
-  return M.now < M.renewed[held.owner]
+  return M.now < held.till or held.owner == M.me or M.now < M.renewed_till(held.owner)
 end

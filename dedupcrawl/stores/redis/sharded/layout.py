@@ -28,7 +28,7 @@ from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, compiled, filed_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from dedupcrawl.stores.redis.namespace import KeyNames
 
@@ -158,14 +158,23 @@ class ShardLayout:
             return [packed]
         return [packed[at : at + size] for at in range(0, len(packed), size)]
 
-    def candidate(self, id: bytes, found: ClaimEntry, tokens: set[bytes]) -> Candidate:
-        """Decode a record; raise ``DamageError`` if it is damaged. ``tokens`` are those of the store object."""
+    def candidate(
+        self, id: bytes, found: ClaimEntry, tokens: set[bytes], witnessed: Container[bytes] = ()
+    ) -> Candidate:
+        """Decode a record; raise ``DamageError`` if it is damaged.
+
+        Args:
+            id: of the record.
+            found: what stands under it.
+            tokens: those of the store object.
+            witnessed: those of other workers that were seen alive.
+        """
         record = self.codec.unpack(found.value, lambda: f"{self.record_place(id)[1].decode()} {id.hex()}")
         if found.state == b"c":
             return Candidate(long_id(id, found.value), record, ClaimState.COMMITTED, mine=False)
         is_scraped = found.state == b"o" and found.owner[8:] == SCRAPED
         state = ClaimState.SCRAPED if is_scraped else _STATES[found.state]
-        return Candidate(long_id(id, found.value), record, state, found.token in tokens)
+        return Candidate(long_id(id, found.value), record, state, found.token in tokens, found.token in witnessed)
 
     # -- commands at the home of a record -------------------------------------------------------
 
@@ -342,7 +351,7 @@ class ShardLayout:
     # -- commands about workers and whole tags --------------------------------------------------
 
     def alive(self, tokens: Sequence[bytes], now: bytes) -> Command:
-        """Ask for each worker whether its lease runs; ``now`` b"": by the clock of the server."""
+        """Ask for each worker when its lease ends, 0 if it has ended; ``now`` b"": by the clock of the server."""
         words = (b"EVALSHA", _DIGESTS["alive"], b"1", self._owners, now, *tokens)
         return Command(self._owners_slot, words)
 

@@ -401,7 +401,7 @@ class ShardWriter(ShardReader):
                 if each.state == b"X" or id in removed:
                     lookup.drop(id, is_gone=True)
                 elif id not in dead:  # else it has changed meanwhile, and is read again
-                    lookup.met[id] = each, self.layout.candidate(id, each, self.tokens)
+                    lookup.met[id] = each, self.candidate(id, each)
             yield [self.layout.leave(key, id) for id in absent for key in keys if id in lookup.buckets.get(key, ())]
 
     def _look_up(self, offer: JudgedOffer, lookup: LookupState, lookup_kind: LookupKind) -> Rounds[Offer | None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP
+from dedupcrawl.stores.redis.seen_workers import SeenWorkers
 from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, long_id, others_in, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.stores.base import Candidate, Record
     from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout
+
+UNSEEN_LIFE = 1.0  #: seconds for which a worker is taken for alive whose lease was not seen to be renewed yet
 
 T = TypeVar("T")
 Rounds: TypeAlias = "Generator[Sequence[Command], list[Any], T]"
@@ -110,6 +113,8 @@ class ShardReader:
         self._life = lease / 4 if asks_servers else 0.0
         self._asks_servers = asks_servers
         self._known: dict[bytes, float] = {}  # token -> until when its worker is taken for alive
+        self._seen = SeenWorkers()
+        self._witnessed: set[bytes] = set()  # tokens of the workers among them whose lease was seen to be renewed
         self.tokens: set[bytes] = set()  #: all that this store object had
         self.own: dict[int, UnsettledClaim] = {}  #: own claims, by the ids of their candidates
 
@@ -120,7 +125,7 @@ class ShardReader:
             live = yield from self.only_live(found)
             for id, each in found.items():
                 if id in live:
-                    lookup.met[id] = each, self.layout.candidate(id, each, self.tokens)
+                    lookup.met[id] = each, self.candidate(id, each)
                 else:
                     lookup.drop(id, is_gone=True)
 
@@ -136,9 +141,11 @@ class ShardReader:
     def live(self, ids: Sequence[bytes]) -> Rounds[list[Candidate]]:
         """Return the live records with these ids, by rising id."""
         live = yield from self.only_live((yield from self.states(ids)) if ids else {})
-        return sorted(
-            (self.layout.candidate(id, each, self.tokens) for id, each in live.items()), key=lambda hit: hit.id
-        )
+        return sorted((self.candidate(id, each) for id, each in live.items()), key=lambda hit: hit.id)
+
+    def candidate(self, id: bytes, found: ClaimEntry) -> Candidate:
+        """Decode a record; raise ``DamageError`` if it is damaged."""
+        return self.layout.candidate(id, found, self.tokens, self._witnessed)
 
     def dead(self, tokens: set[bytes]) -> Rounds[set[bytes]]:
         """Return those of these workers whose lease has ended; our own count as alive."""
@@ -191,10 +198,17 @@ class ShardReader:
         if ask:
             given = b"" if self._asks_servers else b"%d" % self.now()
             replies = (yield [self.layout.alive(ask, given)])[0]
-            lives |= {token: reply == 1 for token, reply in zip(ask, replies, strict=True)}
+            ends = dict(zip(ask, replies, strict=True))
+            lives |= {token: end > 0 for token, end in ends.items()}
+            self._witnessed = {each for each in self._witnessed if lives.get(each, True)}
+            self._witnessed.update(token for token, end in ends.items() if end and self._seen.sees(token, end))
             self._known = {token: until for token, until in self._known.items() if until > now}
-            self._known.update((token, now + self._life) for token in ask if lives[token])
+            self._known.update((token, now + self._life_of(token)) for token in ask if lives[token])
         return lives
+
+    def _life_of(self, token: bytes) -> float:
+        """Return for how many seconds a worker is taken for alive: few until its lease was seen to be renewed."""
+        return self._life if token in self._witnessed else min(self._life, UNSEEN_LIFE)
 
     def remove_dead(self, dead: Sequence[tuple[bytes, ClaimEntry]]) -> Rounds[set[bytes]]:
         """Remove dead claims and expired records; return those that are gone, not those that have changed meanwhile."""

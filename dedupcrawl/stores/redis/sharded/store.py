@@ -385,7 +385,7 @@ class ShardedStore(ServerStore, JudgedStore):
             found = []
             for id, each in live.items():
                 try:
-                    found.append(self._layout.candidate(id, each, self.protocol.tokens))
+                    found.append(self.protocol.candidate(id, each))
                 except DamageError as error:
                     on_damage(error)
             yield from sorted(found, key=lambda candidate: candidate.id)
