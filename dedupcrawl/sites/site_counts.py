@@ -2,7 +2,8 @@
 
 Of a conspicuous site, most pages turn out to be like a few others of them, or are not read at all. It is either full of
 copies, or its pages are not read as what they are: the text that they share was taken for their main text. Only a
-person can tell, so crawls, batches and reports point it out.
+person can tell, so crawls, batches and reports point it out. So they do with a site that gives one text again and
+again, each time with another name or number: such pages are siblings, and kept.
 
 The earlier pages are counted by the algorithm of J. Misra and D. Gries, "Finding repeated elements", Science of
 Computer Programming 2 (1982): a counter may be too low, never too high.
@@ -33,10 +34,13 @@ CROWD_SHARE = 1 / 3  #: of the pages that are like others: those that are like a
 HIGH_SHARE = 0.8
 MIN_UNREAD_PAGES = 40  #: minimum pages of an unread site, compared or not
 UNREAD_SHARE = 0.9  #: of these: pages that were not read
+MANY_SIBLINGS = 50  #: pages of a site that are siblings of one another, whatever else it has
 
 MAX_SITES = 1_000  #: sites that a crawl counts at a time; the one not seen for longest is forgotten
 MAX_LISTED_SITES = 20_000  #: sites that a batch or a report counts at a time
 MAX_SOURCES = 32  #: earlier pages of a site that are counted
+MAX_GROUPED = 256  #: pages of a site whose group of siblings is known; the 32 newest pages of a text are compared
+MAX_GROUP_URLS = 8  #: pages of a group of siblings that are named
 MAX_REPORTED = 10_000  #: sites that are reported
 MAX_URL_CHARS = 2_000  #: of the URL of an example
 
@@ -50,6 +54,7 @@ class NoticeKind(StrEnum):
     """Why a site is conspicuous."""
 
     ALIKE = "alike"  #: most of its pages repeat, or are siblings of, few of its pages
+    SIBLINGS = "siblings"  #: many of its pages have one text, and differ in names or numbers
     UNREAD = "unread"  #: nearly none of its pages is read
 
 
@@ -68,12 +73,15 @@ class SiteNotice:
     sources: int = 0  #: earlier pages that at least :data:`CROWD` pages are like
     unread: Mapping[str, int] = field(default_factory=dict)  #: pages that were not read, by reason
     is_sample: bool = False  #: whether only a sample of the pages was counted
+    group: int = 0  #: pages of the largest group of siblings
+    group_urls: tuple[str, ...] = ()  #: some of them
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the notice with these fields, as :func:`dataclasses.asdict` and JSON give them."""
         first, second = values["examples"]
-        return cls(**{**values, "kind": NoticeKind(values["kind"]), "examples": (first, second)})
+        texts = {"kind": NoticeKind(values["kind"]), "group_urls": tuple(values.get("group_urls", ()))}
+        return cls(**{**values, **texts, "examples": (first, second)})
 
     @property
     def text(self) -> str:
@@ -82,6 +90,10 @@ class SiteNotice:
         if self.kind is NoticeKind.UNREAD:
             reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.unread.items())
             return f"Of {pages} pages of {self.site}, {sum(self.unread.values()):,} were not read: {reasons}"
+        if self.kind is NoticeKind.SIBLINGS:
+            return (
+                f"Of {pages} compared pages of {self.site}, {self.group:,} are siblings of one another, with one text"
+            )
         numbers = ((self.repeats, "repeat"), (self.siblings, "are siblings of"))
         here = " and ".join(f"{number:,} {what}" for number, what in numbers if number)
         found = [f"{here} earlier pages of this site"] if here else []
@@ -92,7 +104,7 @@ class SiteNotice:
     @property
     def concerned(self) -> int:
         """Number of pages that are like others, or not read."""
-        return self._alike + sum(self.unread.values())
+        return self.group if self.kind is NoticeKind.SIBLINGS else self._alike + sum(self.unread.values())
 
     @property
     def _alike(self) -> int:
@@ -113,10 +125,11 @@ class SiteNotice:
                 "They are kept, and not compared. dedupcrawl inspect URL shows what is found on one; DEDUP_READER "
                 "chooses another reader, and DEDUP_ITEM_FIELDS compares items instead of pages."
             )
-        if self.siblings > self.repeats + self.elsewhere:
+        if self.kind is NoticeKind.SIBLINGS or self.siblings > self.repeats + self.elsewhere:
             return (
-                "Siblings are kept by default. If these are copies, add sibling to DEDUP_DROP. "
-                "dedupcrawl inspect URL shows which text of a page is compared."
+                "Siblings are kept by default. If these are copies, add sibling to DEDUP_DROP. If they are not, "
+                'DEDUP_SCOPE = "other-hosts" compares no pages of one site, and a higher DEDUP_THRESHOLD relates '
+                "fewer of them. dedupcrawl inspect URL shows which text of a page is compared."
             )
         advice = (
             "If these are no copies, dedupcrawl inspect URL shows which text is compared: DEDUP_READER and "
@@ -130,6 +143,37 @@ class SiteNotice:
     def message(self) -> str:
         """Numbers, two examples and advice in one line."""
         return f"{self.text}; for example {self.examples[0]} and {self.examples[1]}. {self.advice}"
+
+
+@dataclass(slots=True)
+class SiblingGroups:
+    """Groups of pages of a site that are siblings of one another.
+
+    A sibling is filed, too, and only the newest pages of a text are compared. So a page may be a sibling of one that is
+    a sibling itself: they belong to the group of the first one.
+    """
+
+    firsts: dict[int, int] = field(default_factory=dict)  #: first page of the group of the latest pages; hashes of URLs
+    sizes: dict[int, int] = field(default_factory=dict)  #: of groups, by their first page
+    largest: int = 0  #: size of the largest group so far
+    urls: list[str] = field(default_factory=list)  #: pages of the largest group
+    _first: int = 0  #: page of the largest group
+
+    def add(self, url: str, of: str) -> None:
+        """Add a page that is a sibling of an earlier one."""
+        older = hash(of)
+        first = self.firsts.pop(older, older)
+        self.firsts.update({older: first, hash(url): first})
+        for _ in range(len(self.firsts) - MAX_GROUPED):
+            del self.firsts[next(iter(self.firsts))]
+        size = _count(self.sizes, first) + 1  # and the first page
+        if size <= max(self.largest, 1):
+            return
+        if first != self._first:
+            self._first, self.urls = first, [of[:MAX_URL_CHARS]]
+        self.largest = size
+        if len(self.urls) < MAX_GROUP_URLS:
+            self.urls.append(url[:MAX_URL_CHARS])
 
 
 @dataclass(slots=True)
@@ -147,6 +191,7 @@ class SiteCount:
     most: int = 0  #: the largest of these numbers so far
     #: URLs of two pages that are alike, and of two that are not read
     examples: dict[NoticeKind, tuple[str, str]] = field(default_factory=dict)
+    groups: SiblingGroups = field(default_factory=SiblingGroups)  #: of siblings
 
     def add(self, url: str, relation: Relation | None, of: str | None, reason: str | None) -> bool:
         """Count a page; return whether it made the site more conspicuous.
@@ -182,12 +227,30 @@ class SiteCount:
                     elsewhere=self.elsewhere,
                     crowded=sum(crowds),
                     sources=len(crowds),
+                    group=self.groups.largest,
+                    group_urls=tuple(self.groups.urls),
                 )
+        if self.groups.largest >= MANY_SIBLINGS:
+            return self._notice_of_siblings()
         pages, unread = self.compared + self.unchecked, self.unread.total()
         if pages < MIN_UNREAD_PAGES or unread < UNREAD_SHARE * pages:
             return None
         examples = self.examples[NoticeKind.UNREAD]
         return SiteNotice(NoticeKind.UNREAD, self.site, pages, examples, unread=dict(self.unread.most_common()))
+
+    def _notice_of_siblings(self) -> SiteNotice:
+        first, second, *_ = urls = self.groups.urls
+        return SiteNotice(
+            NoticeKind.SIBLINGS,
+            self.site,
+            self.compared,
+            (first, second),
+            repeats=self.repeats,
+            siblings=self.siblings,
+            elsewhere=self.elsewhere,
+            group=self.groups.largest,
+            group_urls=tuple(urls),
+        )
 
     def _add_unread(self, url: str, reason: str) -> bool:
         self.unread[reason] += 1
@@ -204,23 +267,28 @@ class SiteCount:
             self.elsewhere += 1
         elif relation is Relation.SIBLING:
             self.siblings += 1
+            self.groups.add(url, of)
         else:
             self.repeats += 1
-        number = self._count_source(hash(of))
+        number = _count(self.sources, hash(of))
         if number > self.most:  # an example from the largest crowd
             self.most = number
             self.examples[NoticeKind.ALIKE] = (url[:MAX_URL_CHARS], of[:MAX_URL_CHARS])
         return True
 
-    def _count_source(self, source: int) -> int:
-        """Count a page that is like an earlier one; return the count of that page."""
-        sources = self.sources
-        number = sources.get(source, 0) + 1
-        if number > 1 or len(sources) < MAX_SOURCES:
-            sources[source] = number
-            return number
-        self.sources = {each: number - 1 for each, number in sources.items() if number > 1}
-        return 0
+
+def _count(counts: dict[int, int], what: int) -> int:
+    """Count one more of something in bounded memory; return its count."""
+    number = counts.get(what, 0) + 1
+    if number > 1 or len(counts) < MAX_SOURCES:
+        counts[what] = number
+        return number
+    for each, count in [*counts.items()]:
+        if count > 1:
+            counts[each] = count - 1
+        else:
+            del counts[each]
+    return 0
 
 
 class SiteCounts:

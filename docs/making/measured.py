@@ -1,4 +1,4 @@
-"""Write the table "Measured" of both READMEs, and the plan in ``docs/scaling.md``, from the results of the benchmarks.
+"""Write what is measured into the pages: the table "Measured" of both READMEs, and what ``docs`` has of figures.
 
 Run ``python docs/making/measured.py``. ``benchmarks/measured`` has a file for each benchmark, written by its option
 ``--json``; ``measured.md.j2`` and ``measured.zh.md.j2`` have the rows. Only the text between the comment marks is
@@ -23,6 +23,7 @@ PAGES = {
     ROOT / "README.md": "measured.md.j2",
     ROOT / "README.zh-CN.md": "measured.zh.md.j2",
     ROOT / "docs" / "scaling.md": "scaling.md.j2",
+    ROOT / "docs" / "security.md": "evasion.md.j2",
 }
 RESULTS = ROOT / "benchmarks" / "measured"
 BEGIN, END = "<!-- measured: made by docs/making/measured.py -->\n", "<!-- end of measured -->"

@@ -92,6 +92,24 @@ def test_a_crawl_warns_once_and_its_report_says_the_same(tmp_path: Path, server:
     assert page.index("A site needs a look") < page.index('class="tiles"')
 
 
+def test_a_crawl_warns_of_many_siblings_of_one_text_among_other_pages(tmp_path: Path, server: Server) -> None:
+    urls = [server.put(f"/story/{number}", plain(f"Story {number}", text(number))) for number in range(60)]
+    terms = text(1000)
+    urls += [server.put(f"/offer/{number}", plain(f"Offer {7919 * number}", terms)) for number in range(55)]
+    settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html")}
+    crawled = crawl(tmp_path, "Plainly", urls=urls, settings=settings)
+    [line] = crawled.lines("", "WARNING")
+    site = server.base.removeprefix("http://")
+    assert line.startswith(
+        f"Of 110 compared pages of {site}, 50 are siblings of one another, with one text; for example "
+    )
+    assert all(name in line for name in ("sibling to DEDUP_DROP", "DEDUP_SCOPE", "DEDUP_THRESHOLD"))
+    [notice] = report_from_ledgers([tmp_path / "report.ledger"]).sites
+    assert (notice.kind, notice.group) == (NoticeKind.SIBLINGS, 55)
+    assert set(notice.group_urls) < set(urls[60:])
+    assert "Siblings of one another: 8 of 55 pages" in (tmp_path / "report.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize("kind", ["views", "multipage"])
 def test_a_crawl_of_an_ordinary_site_with_copies_does_not_warn(tmp_path: Path, server: Server, kind: str) -> None:
     site = served(build(kind, 0), server)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,15 @@ from dedupcrawl.detectors.base import Relation
 from dedupcrawl.sites.registrable_domain import host_of, registrable_domain, site_of
 from dedupcrawl.sites.site_counts import (
     CROWD,
+    MANY_SIBLINGS,
+    MAX_GROUP_URLS,
+    MAX_GROUPED,
     MAX_SOURCES,
     MAX_URL_CHARS,
     MIN_PAGES,
     MIN_UNREAD_PAGES,
     NoticeKind,
+    SiblingGroups,
     SiteCounts,
     SiteNotice,
 )
@@ -208,6 +212,80 @@ def test_no_crowd_is_larger_than_it_is(sources: list[int]) -> None:
             assert notice.sources == sum(size >= CROWD for size in real.values())
 
 
+# -- pages that are siblings of one another ---------------------------------------------------------
+
+
+def add_chain(counts: SiteCounts, pages: int, name: str = "offer", seen: int = 32) -> list[SiteNotice]:
+    """Count pages of one text as a store relates them: to the oldest of those that it compares, the newest ones."""
+    counts.add(f"{SITE}{name}/0")
+    pairs = ((number, max(number - seen, 0)) for number in range(1, pages))
+    found = (counts.add(f"{SITE}{name}/{number}", SIBLING, f"{SITE}{name}/{older}") for number, older in pairs)
+    return [notice for notice in found if notice]
+
+
+def test_of_a_large_site_with_many_siblings_of_one_text_it_is_said_once() -> None:
+    counts = SiteCounts()
+    assert add_new(counts, 1000) == []
+    assert add_chain(counts, MANY_SIBLINGS - 1) == []
+    [notice] = add_chain(counts, 3 * MANY_SIBLINGS, name="advertisement")
+    assert notice.kind is NoticeKind.SIBLINGS
+    assert notice.text == "Of 1,099 compared pages of shop.example, 50 are siblings of one another, with one text"
+    assert all(url.startswith(f"{SITE}advertisement/") for url in (*notice.examples, *notice.group_urls))
+    for name in ("sibling to DEDUP_DROP", 'DEDUP_SCOPE = "other-hosts"', "DEDUP_THRESHOLD"):
+        assert name in notice.advice
+    [now] = counts.notices()
+    assert (now.group, now.concerned) == (3 * MANY_SIBLINGS, 3 * MANY_SIBLINGS)
+    assert len({*now.group_urls}) == MAX_GROUP_URLS
+
+
+def test_the_first_pages_of_a_group_are_named() -> None:
+    counts = SiteCounts()
+    add_chain(counts, 20)
+    [notice] = counts.notices()
+    assert notice.kind is NoticeKind.ALIKE
+    assert (notice.group, notice.group_urls) == (20, tuple(f"{SITE}offer/{number}" for number in range(MAX_GROUP_URLS)))
+
+
+def test_many_small_groups_of_siblings_are_ordinary() -> None:
+    counts = SiteCounts()
+    add_new(counts, 3000)
+    for number in range(200):
+        assert add_chain(counts, CROWD, name=str(number)) == []
+
+
+def test_a_group_is_found_among_many_small_ones() -> None:
+    counts = SiteCounts()
+    add_new(counts, 3000)
+    found = []
+    for number in range(4 * MANY_SIBLINGS):
+        counts.add(f"{SITE}pair/{number}", SIBLING, f"{SITE}new/{number}")
+        found.append(counts.add(f"{SITE}many/{number}", SIBLING, f"{SITE}many/{max(number - 32, -1)}"))
+    [notice] = filter(None, found)
+    assert all("/many/" in url for url in notice.group_urls)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 32)), max_size=300))
+def test_no_group_is_larger_than_it_is(pages: list[tuple[int, int]]) -> None:
+    groups, sizes = SiblingGroups(), Counter[int]()
+    for group, back in pages:
+        if sizes[group]:
+            groups.add(f"{group}/{sizes[group]}", f"{group}/{max(sizes[group] - back, 0)}")
+        sizes[group] += 1
+    largest = max(sizes.values(), default=0)
+    assert groups.largest <= largest
+    assert len(groups.firsts) <= MAX_GROUPED
+    assert len({url[0] for url in groups.urls}) <= 1
+    if len(sizes) == 1 and largest > 1:
+        assert groups.largest == largest
+
+
+def test_siblings_of_pages_of_other_sites_form_no_group() -> None:
+    counts = SiteCounts()
+    add_new(counts, 1000)
+    for number in range(3 * MANY_SIBLINGS):
+        assert counts.add(f"{SITE}{number}", SIBLING, f"https://other.example/{number % 2}") is None
+
+
 # -- pages that are not read ---------------------------------------------------------------------
 
 
@@ -288,6 +366,7 @@ def test_a_notice_survives_json(kind: NoticeKind) -> None:
     notice = SiteNotice(
         kind, "a.example", 30, ("https://a.example/1", "https://a.example/2"), 3, 4, 2, 5, 1, {"empty": 6}
     )
+    notice = replace(notice, group=7, group_urls=("https://a.example/1", "https://a.example/3"))
     assert SiteNotice.from_dict(json.loads(json.dumps(asdict(notice)))) == notice
     assert notice.message == f"{notice.text}; for example https://a.example/1 and https://a.example/2. {notice.advice}"
 

@@ -97,8 +97,12 @@ def _render(report: Report, payload: RenderContext, languages: Sequence[MessageT
 
 def _shown_notice(notice: SiteNotice) -> dict[str, object]:
     """Return the texts of a notice, and its URLs, each with whether it may be a link."""
-    examples = [(truncate(url, MAX_URL_CHARS), is_web_url(url)) for url in notice.examples]
-    return {"text": truncate(notice.text), "advice": notice.advice, "examples": examples}
+    examples, group = (
+        [(truncate(url, MAX_URL_CHARS), is_web_url(url)) for url in urls]
+        for urls in (notice.examples, notice.group_urls)
+    )
+    texts = {"text": truncate(notice.text), "advice": notice.advice}
+    return {**texts, "examples": examples, "group": group, "siblings": notice.group}
 
 
 def is_web_url(url: str) -> bool:

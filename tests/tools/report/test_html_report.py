@@ -180,6 +180,8 @@ NOTICES = (
         siblings=23,
         crowded=22,
         sources=2,
+        group=21,
+        group_urls=("https://www.shop.example/a", "https://shop.example/?q=<b>", "javascript:alert(2)"),
     ),
     SiteNotice(
         NoticeKind.UNREAD, "app.example", 40, ("javascript:alert(1)", "https://app.example/"), unread={"empty": 38}
@@ -195,10 +197,12 @@ def test_conspicuous_sites_come_first(
     visit(tab, tmp_path / "report.html")
     with seen_as(tab, size, scheme):
         box = tab.page.get_by_role("note", name="2 sites need a look")
-        first, second = box.get_by_role("listitem").all()
+        first, second = box.locator("> ul > li").all()
         assert first.inner_text().startswith(f"{NOTICES[0].text}.")
         assert NOTICES[0].advice in first.inner_text()
         links = first.get_by_role("link").all()
+        summary = first.get_by_text("Siblings of one another: 3 of 21 pages")
+        assert summary.is_visible()
         assert tuple(link.get_attribute("href") for link in links) == NOTICES[0].examples
         assert tuple(link.inner_text() for link in links) == NOTICES[0].examples
         assert [link.inner_text() for link in second.get_by_role("link").all()] == ["https://app.example/"]
@@ -209,6 +213,12 @@ def test_conspicuous_sites_come_first(
         assert tiles is not None
         assert top["y"] + top["height"] <= tiles["y"]
         assert top["y"] < size[1] / 2
+        assert not tab.is_wider_than_screen()
+        assert tab.grave() == []
+        summary.click()
+        group = first.get_by_role("listitem").all()
+        assert tuple(each.inner_text() for each in group) == NOTICES[0].group_urls
+        assert [each.get_by_role("link").count() for each in group] == [1, 1, 0]
         assert not tab.is_wider_than_screen()
         assert tab.grave() == []
 

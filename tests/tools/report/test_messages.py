@@ -288,6 +288,7 @@ ALIKE = SiteNotice(NoticeKind.ALIKE, "a.example", 30, ("https://a.example/1", "h
         replace(ALIKE, siblings=23, crowded=29, sources=2),
         replace(ALIKE, siblings=23, elsewhere=1, crowded=22, sources=1, is_sample=True),
         replace(ALIKE, repeats=0, elsewhere=20, crowded=19, sources=3),
+        replace(ALIKE, kind=NoticeKind.SIBLINGS, siblings=60, group=52),
         replace(ALIKE, kind=NoticeKind.UNREAD, repeats=0, unread={"empty": 20, "index": 9}, is_sample=True),
     ],
 )
