@@ -20,7 +20,7 @@ from dedupcrawl.filing import RecordJudge
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.stores.redis.sharded.protocol import ShardWriter
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
-from tests.crawl.running import REACTORS, finish, start
+from tests.crawl.running import finish, start
 from tests.crawl.site import fancy, plain, text
 from tests.stores.factories import Opener
 from tests.stores.sharding import unreachable
@@ -39,11 +39,10 @@ def over(nodes: Cluster, query: str, **settings: Any) -> dict[str, Any]:
     return {"DEDUP_STORE": nodes.url + query, "DEDUP_WAIT": 60, "CONCURRENT_REQUESTS": 8, **settings}
 
 
-@pytest.mark.parametrize("reactor", REACTORS)
-def test_two_workers_share_a_cluster(site: Site, tmp_path: Path, nodes: Cluster, reactor: str) -> None:
+def test_two_workers_share_a_cluster(site: Site, tmp_path: Path, nodes: Cluster) -> None:
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n))) for n in range(PAGES) for side in "ab"]
     settings = over(nodes, "?socket_timeout=120", DEDUP_LEASE=600, ITEM_PIPELINES={"tests.crawl.components.Slow": 300})
-    runs = [start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings, reactor=reactor) for way in (1, -1)]
+    runs = [start(tmp_path, ("Reader", {"urls": urls[::way]}), settings=settings) for way in (1, -1)]
     done = [finish(run)[0] for run in runs]
 
     titles = [item["title"] for crawled in done for item in crawled.items]
@@ -54,7 +53,7 @@ def test_two_workers_share_a_cluster(site: Site, tmp_path: Path, nodes: Cluster,
     assert (info.pages, info.open, info.scraped) == (PAGES, 0, 0)
 
     copies = [site.put(f"/c/{n}", fancy(f"T{n}", text(n))) for n in range(PAGES)]
-    last = finish(start(tmp_path, ("Reader", {"urls": copies}), settings=settings, reactor=reactor))[0]
+    last = finish(start(tmp_path, ("Reader", {"urls": copies}), settings=settings))[0]
     assert last.items == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -98,24 +97,3 @@ def test_another_workers_claim_is_waited_for_so_long_and_no_longer(site: Site, r
         other.forget(url)
         claim.commit()
         assert run(urls=[url], settings=settings).items == []
-
-
-def test_the_lease_of_a_slow_item_is_renewed(site: Site, tmp_path: Path) -> None:
-    url = site.put("/a", plain("Ice", text(1)))
-    store = f"lmdb://{tmp_path}/shared"
-    settings = {
-        "DEDUP_STORE": store,
-        "DEDUP_LEASE": 8.0,
-        "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300},
-        "SLOW": 10.0,
-    }
-    running = start(tmp_path, ("Reader", {"urls": [url]}), settings=settings)
-    with Deduplicator(store, "reader", lease=8.0) as other:
-        states = set()
-        while running.process.is_alive():
-            info = other.info()
-            states.add((info.pages, info.open))
-            time.sleep(0.01)
-    assert finish(running)[0].dedup["kept"] == 1
-    assert states <= {(0, 0), (1, 1), (1, 0)}
-    assert (1, 1) in states
