@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dedupcrawl.identity.identity_sketch import UNREAD_BYTES, unread_reason
+from dedupcrawl.identity.identity_codec import UNREAD_BYTES
+from dedupcrawl.identity.identity_sketch import unread_reason
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 if TYPE_CHECKING:

@@ -32,6 +32,8 @@ from dedupcrawl.identity.identity_codec import (
     MAX_VALUES,
     SAID,
     TITLE,
+    UNREAD,
+    UNREAD_BYTES,
     VALUE_BITS,
     WEAK,
     HashSample,
@@ -67,7 +69,7 @@ from dedupcrawl.identity.values import (
     short_facts,
     word_sets,
 )
-from dedupcrawl.page.signatures import LAYOUT_BYTES, with_layout, without_layout
+from dedupcrawl.page.signatures import with_layout, without_layout
 from dedupcrawl.text.features import (
     Features,
     compared_text,
@@ -324,10 +326,7 @@ def sketcher_of(seed: int) -> ReferenceSketcher | IdentitySketcher:
     return made
 
 
-#: Reasons by their marks. All marks have the same size, and no sketch has it.
-_UNREAD = {b"\1": "index", b"\2": "empty"}
-_MARKS = {reason: mark for mark, reason in _UNREAD.items()}
-UNREAD_BYTES = LAYOUT_BYTES + 1  #: size of the identity of a page that is compared without main text
+_MARKS = {reason: mark for mark, reason in UNREAD.items()}
 
 
 def unread_identity(page: Page) -> bytes:
@@ -341,7 +340,7 @@ def unread_reason(identity: bytes) -> str:
     >>> unread_reason(bytes(4) + b"\1"), unread_reason(bytes(12))
     ('index', '')
     """
-    return _UNREAD.get(without_layout(identity), "") if len(identity) == UNREAD_BYTES else ""
+    return UNREAD.get(without_layout(identity), "") if len(identity) == UNREAD_BYTES else ""
 
 
 def body_of(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | None:

@@ -129,6 +129,14 @@ cdef const uint8_t* _read_number(const uint8_t* at, const uint8_t* end, Py_ssize
     return at + 5
 
 
+cdef str _text_in(bytes text):
+    """Return a text; None for what is not UTF-8."""
+    try:
+        return text.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None
+
+
 cdef class UrlCodec:
     """Packs URLs.
 
@@ -181,8 +189,7 @@ cdef class UrlCodec:
         packed += 1
         size -= 1
         if start >= starts:
-            url = first + PyBytes_FromStringAndSize(<const char*> packed, size)
-            return url.decode("utf-8", "surrogatepass")
+            return _text_in(first + PyBytes_FromStringAndSize(<const char*> packed, size))
         cdef Room room
         space = PyBytes_GET_SIZE(first) + (8 * size // 6 + 2) * self.longest + 2 * size
         cdef char* begin = <char*> _take(&room, space)
@@ -190,7 +197,7 @@ cdef class UrlCodec:
         cdef char* end = self._unpack(packed, size, begin + PyBytes_GET_SIZE(first))
         url = None if end == NULL else PyBytes_FromStringAndSize(begin, end - begin)
         _give_back(&room)
-        return None if url is None else url.decode("utf-8", "surrogatepass")
+        return None if url is None else _text_in(url)
 
     cdef char* _unpack(self, const uint8_t* packed, Py_ssize_t size, char* out) noexcept:
         """Write what symbols stand for; return its end, NULL for symbols that were not packed so."""
@@ -204,6 +211,8 @@ cdef class UrlCodec:
             symbol = _symbol(packed, size, n)
             n += 1
             if symbol == CAPITAL:
+                if is_capital:
+                    return NULL
                 is_capital = 32
                 continue
             if symbol == RUN:
@@ -450,8 +459,12 @@ cdef class RecordCodec:
         cdef str url = self.urls._unpacked(at, end - at) if at < end else None
         if url is None:
             return None
-        cluster = (<bytes> parts.pop()).decode("utf-8", "surrogatepass") if head & CLUSTER else ""
+        cluster = _text_in(<bytes> parts.pop()) if head & CLUSTER else ""
+        if cluster is None:
+            return None
         identity = parts.pop() if head & IDENTITY else b""
+        if len(identity) > self.identity_bytes:
+            return None
         return Record(url, tuple(keys), tuple(parts), self._time_seen(low, milliseconds), cluster, None, identity)
 
     cdef double _time_seen(self, int64_t low, int64_t milliseconds) noexcept:
