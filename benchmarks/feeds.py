@@ -4,8 +4,9 @@
             times for each store, and run again: with the same file, which it appends to; with a new file; or with
             ``-O``, which overwrites the file (``DEDUP_ON_OVERWRITE = "close"``: a crawl that was killed after its
             last page may have stored all). Every story must be in a file then.
-    memory  a crawl of 20,000 different pages into one feed: how much the process grows for each page until the feed
-            is closed, and how long the commits take then. ``item_scraped`` commits each page at once.
+    memory  a crawl of 20,000 different pages into one feed: how much more memory the process has for each page before
+            the feed is closed than with ``item_scraped``, which commits each page at once; and how long the commits
+            take then.
     cpu     the same two ways take turns, a part of the site at a time, as in :mod:`benchmarks.crawl`: CPU time per
             page, from the opening of the spider to the end of its crawl, and the median of the ratios. The bar is
             1.05.
@@ -44,7 +45,7 @@ from benchmarks.crawl import ASYNCIO, PART, WARM_UP, ListSpider, NewsSpider, cpu
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon
 from tests.crawl.site import Site, index, plain, text
-from tests.stores.servers import Server, binaries
+from tests.stores.servers import Cluster, Server, binaries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -53,7 +54,7 @@ BAR = 1.05  #: CPU time with the feed, relative to that of ``item_scraped``
 MODES = (ITEMS, FEED) = ("item_scraped", "auto")
 ME = (sys.executable, "-m", "benchmarks.feeds")
 CPU_PAGES = 4 * PART
-STORES = ("lmdb", "valkey")
+STORES = ("lmdb", "valkey")  #: ``--stores`` takes ``cluster`` too
 STORIES = 100
 PATIENCE = 600.0  #: seconds for a crawl
 _SETTINGS = """
@@ -86,9 +87,9 @@ def store_of(kind: str, folder: Path) -> Iterator[str]:
     if kind == "lmdb":
         yield f"lmdb://{folder}/store-{uuid4().hex}"
         return
-    server = Server(binaries()[kind]).start()
+    server = Cluster(replicas=0) if kind == "cluster" else Server(binaries()[kind])
     try:
-        yield server.url
+        yield server.start().url
     finally:
         server.remove()
 
@@ -201,20 +202,18 @@ class GeneratedPages:
 
 
 class MeasuredSpider(NewsSpider):
-    """Measures the process after half of the pages, and when all are scraped."""
+    """Measures the process when all pages are scraped."""
 
     pages = 0
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
-        self.resident: list[int] = []
-        self.scraped, self.ended = 0, 0.0
+        self.resident, self.ended = 0, 0.0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        """Connect the signals."""
+        """Connect the signal."""
         spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.item_scraped, signals.item_scraped)
         crawler.signals.connect(spider.spider_idle, signals.spider_idle)
         return spider
 
@@ -223,16 +222,9 @@ class MeasuredSpider(NewsSpider):
         for number in range(self.pages):
             yield Request(f"generated://pages/{number}")
 
-    def item_scraped(self) -> None:
-        """Measure after half of the pages."""
-        self.scraped += 1
-        if self.scraped == self.pages // 2:
-            self.resident.append(resident_bytes())
-
     def spider_idle(self) -> None:
-        """Measure when all pages are scraped."""
-        self.resident.append(resident_bytes())
-        self.ended = time.monotonic()
+        """Measure: no feed is closed yet."""
+        self.resident, self.ended = resident_bytes(), time.monotonic()
 
 
 def resident_bytes() -> int:
@@ -258,7 +250,7 @@ def settings_of(mode: str, store: str, folder: Path) -> dict[str, object]:
 
 @deferred_f_from_coro_f
 async def crawl_generated(_: object, mode: str, store: str, pages: int) -> None:
-    """Crawl generated pages, and print bytes per page and the seconds after the last page."""
+    """Crawl generated pages, and print the memory, and the seconds after the last page."""
     with tempfile.TemporaryDirectory() as folder:
         handlers = {"DOWNLOAD_HANDLERS": {"generated": GeneratedPages}}
         crawler = Crawler(MeasuredSpider, Settings({**settings_of(mode, store, Path(folder)), **handlers}))
@@ -266,8 +258,7 @@ async def crawl_generated(_: object, mode: str, store: str, pages: int) -> None:
     ended, spider = time.monotonic(), crawler.spider
     assert isinstance(spider, MeasuredSpider)
     assert crawler.stats.get_value("dedup/kept") == pages, crawler.stats.get_stats()
-    half, whole = spider.resident[:2]
-    print(json.dumps({"bytes": (whole - half) / (pages - pages // 2), "seconds": ended - spider.ended}))
+    print(json.dumps({"bytes": spider.resident, "seconds": ended - spider.ended}))
 
 
 def measure_memory(pages: int, stores: Sequence[str]) -> dict[str, Any]:
@@ -279,7 +270,7 @@ def measure_memory(pages: int, stores: Sequence[str]) -> dict[str, Any]:
             for mode in MODES:
                 with store_of(kind, Path(folder)) as store:
                     of_mode[mode] = run_child("memory", mode, store, str(pages))
-        added, seconds = of_mode[FEED]["bytes"] - of_mode[ITEMS]["bytes"], of_mode[FEED]["seconds"]
+        added, seconds = (of_mode[FEED]["bytes"] - of_mode[ITEMS]["bytes"]) / pages, of_mode[FEED]["seconds"]
         found[kind] = {"bytes per waiting page": added, "seconds to commit all": seconds}
         print(f"{kind:7} {added:.0f} bytes for each page that waits; {seconds:.2f} s after the last page", flush=True)
     return found
@@ -358,7 +349,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help="kills, memory or cpu; default: all")
     parser.add_argument("--rounds", type=int, default=10, help="of kills; of cpu a quarter")
     parser.add_argument("--pages", type=int, default=20_000, help="of memory")
-    parser.add_argument("--stores", nargs="+", choices=STORES, default=STORES)
+    parser.add_argument("--stores", nargs="+", choices=(*STORES, "cluster"), default=STORES)
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
     add_json_option(parser)
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
