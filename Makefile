@@ -120,6 +120,7 @@ bench: install
 	$(BIN)/python -m benchmarks.faults
 	$(BIN)/python -m benchmarks.storm --kills 100
 	$(BIN)/python -m benchmarks.feeds
+	$(BIN)/python -m benchmarks.stutter
 	$(BIN)/python -m benchmarks.crawl
 	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m benchmarks.reportpage

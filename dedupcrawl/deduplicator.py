@@ -363,7 +363,7 @@ class Deduplicator(ClosingContext):
             Whether the page is filed; False if it repeats a filed page.
         """
         versions = bool(record.url) and url_key(record.url) in record.lookup_keys
-        terms = {"give_up": True, "committed": True, "supersede": False}
+        terms = {"give_up": True, "committed": True, "is_stored": True}
         claim = self._filer.file(record, record.url, versions=versions, **terms)
         assert isinstance(claim, Claim)
         return claim.id is not None or claim.verdict.of == record.url

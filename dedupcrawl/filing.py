@@ -130,7 +130,7 @@ class FilingClient:
         versions: bool = True,
         give_up: bool = False,
         committed: bool = False,
-        supersede: bool = True,
+        is_stored: bool = False,
     ) -> Claim | Pending:
         """Check a page; if it is to be kept, file it as a claim or as committed.
 
@@ -140,11 +140,12 @@ class FilingClient:
             versions: whether another text under the same URL is a new version of it.
             give_up: whether to keep a page that repeats an open claim, instead of returning ``Pending``.
             committed: whether to file it as committed.
-            supersede: whether it replaces the pages that the policy says it replaces, if ``committed``.
+            is_stored: whether its item was stored before, if ``committed``: it replaces no page, since a later version
+                may be filed by now.
         """
         if isinstance(self._owner.store, JudgedStore):
             judge = self._judge(record, url, versions=versions, give_up=give_up)
-            return self._file_judged(self._owner.store, judge, committed=committed, supersede=supersede)
+            return self._file_judged(self._owner.store, judge, committed=committed, is_stored=is_stored)
         seen: dict[int, Candidate] = {}
         lost: int | None = None
         while True:
@@ -157,8 +158,9 @@ class FilingClient:
                     self._owner.store.release([lost])
                 return Claim(decision.verdict, self._owner, record=record, candidates=tuple(seen.values()))
             offered = replace(record, cluster=decision.cluster) if decision.cluster else record
-            old = decision.supersedes if supersede else ()
-            offer = self._offer(offered, max(seen, default=0), lost, old if committed else None)
+            old = decision.supersedes if committed and not is_stored else ()
+            since = max(seen, default=0)
+            offer = self._offer(offered, since, lost, old, committed=committed, is_stored=is_stored)
             if offer.id is not None:
                 candidates = tuple(seen.values())
                 return Claim(decision.verdict, self._owner, offer.id, offered, decision.supersedes, candidates)
@@ -170,10 +172,10 @@ class FilingClient:
         return RecordJudge(self._matcher, self._policy, record, url, versions=versions, give_up=give_up)
 
     def _file_judged(
-        self, store: JudgedStore, judge: RecordJudge, *, committed: bool, supersede: bool
+        self, store: JudgedStore, judge: RecordJudge, *, committed: bool, is_stored: bool
     ) -> Claim | Pending:
         """File a page in a store that asks for judgements; see :meth:`file`."""
-        replaces = committed and supersede and self._policy.keep == "latest"
+        replaces = committed and not is_stored and self._policy.keep == "latest"
         (offer,) = store.offer_judged([JudgedOffer(judge.record, judge, committed and not replaces)])
         claim = self._judged(judge, offer)
         if replaces and isinstance(claim, Claim) and claim.id is not None:
@@ -199,14 +201,24 @@ class FilingClient:
                 store.release([id])
             raise
 
-    def _offer(self, record: Record, since: int, lost: int | None, supersede: tuple[int, ...] | None) -> Offer:
-        """File a record as committed, or as a claim if ``supersede`` is None; ``lost`` is its claim."""
-        if supersede is None:
-            return self._owner.store.offer(record, since) if lost is None else Offer(lost)
+    def _offer(
+        self,
+        record: Record,
+        since: int,
+        lost: int | None,
+        supersede: tuple[int, ...],
+        *,
+        committed: bool,
+        is_stored: bool,
+    ) -> Offer:
+        """File a record, or make its claim ``lost`` a committed one. The other arguments are those of :meth:`file`."""
+        store = self._owner.store
+        if not committed:
+            return store.offer(record, since) if lost is None else Offer(lost)
         self._held.difference_update(supersede)
-        if lost is not None and self._owner.store.commit([lost], supersede):
+        if lost is not None and store.commit([lost], supersede):
             return Offer(lost)
-        return self._owner.store.add(record, since, supersede)
+        return (store.add_stored if is_stored else store.add)(record, since, supersede)
 
     def _lost_claim(self, record: Record, candidates: Iterable[Candidate]) -> int | None:
         """Return the id of the claim that filed exactly this record, by an offer with a lost reply.
@@ -232,7 +244,7 @@ class FilingClient:
             found = self._owner.store.get(claim.id)
             filed = found and (found.record.url, found.record.sketches)
             if filed != (record.url, record.sketches):
-                self._owner.store.add(record, FILE_ANYWAY, claim.supersedes)
+                self._owner.store.add_stored(record, FILE_ANYWAY, claim.supersedes)
 
 
 # -- leases -------------------------------------------------------------------------------------

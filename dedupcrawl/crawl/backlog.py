@@ -114,10 +114,11 @@ class SpoolFolder:
         if self._own is not None:
             yield self._own
 
-    def close(self) -> Path | None:
-        """Release the file of this process; return its path if it contains records, else remove it."""
+    def close(self) -> tuple[Path, int] | None:
+        """Release the file of this process; return its path and the number of its records, or remove an empty file."""
         own, self._own = self._own, None
-        return own.path if own is not None and own.release() else None
+        left = own.release() if own is not None else 0
+        return (own.path, left) if own is not None and left else None
 
     def _new_file(self) -> SpoolFile:
         """Create and lock the file of this process.
@@ -251,18 +252,18 @@ class SpoolFile:
         """Leave the pages that were not replayed to another process. Needs no access to the file."""
         self._done = self._last
 
-    def release(self) -> bool:
-        """Close and unlock the file; remove it if it is empty, else return True."""
-        has_pages = True
+    def release(self) -> int:
+        """Close and unlock the file; return how many pages it contains, or remove it if it is empty."""
+        pages = self._last - self._done or 1  # if they cannot be counted
         with suppress(OSError), self._errors():
-            (has_pages,) = self._database.execute("SELECT EXISTS (SELECT * FROM pages)").fetchone()
-        if not has_pages:
+            (pages,) = self._database.execute("SELECT count(*) FROM pages").fetchone()
+        if not pages:
             self._remove()  # while it is locked: a process that locks it afterwards notices that it is gone
         with suppress(OSError), self._errors():
             self._database.close()
-        if not has_pages:
+        if not pages:
             self._remove()  # where open files cannot be removed
-        return bool(has_pages)
+        return pages
 
     def _remove(self) -> None:
         """Remove the file and its log, as far as the system permits: others may have it open."""
@@ -367,4 +368,4 @@ class Backlog:
         """Leave the spool to the next crawl."""
         left = None if self._spool is None else self._spool.close()
         if left is not None:
-            self._stats.spool_left(left)
+            self._stats.spool_left(*left)

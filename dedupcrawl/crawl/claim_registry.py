@@ -11,7 +11,7 @@ from dedupcrawl.crawl.concurrency import OneShotEvent, sleep
 from dedupcrawl.crawl.items import ComparedRecord, ItemClaim
 from dedupcrawl.crawl.store_client import StoreAwayError
 from dedupcrawl.decision import Pending, Verdict
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.utils.iteration import backoff
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ LONGEST_PAUSE = 1.0  #: upper limit of the pause in seconds
 #: Seconds for which changes of claims may wait, to be written by the next call that claims pages. Another worker that
 #: waits for such a claim does not check it again any sooner.
 COLLECT = FIRST_PAUSE
+#: Calls without a reply, while the store replies to others, after which a page that waits for it is kept unchecked.
+MAX_UNANSWERED = 20
 
 
 class ClaimRegistry:
@@ -136,7 +138,10 @@ class ClaimRegistry:
         ]
 
     async def retry(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call again after a failure: once if the store is there, after an outage if pages wait for it."""
+        """Call again after a failure: once if the store is there, after an outage if pages wait for it.
+
+        If pages wait, a call that gets no reply is also made again while the store replies to others.
+        """
         failures = 0
         while True:
             try:
@@ -146,7 +151,8 @@ class ClaimRegistry:
                     again = self._waits and await self._client.wait_for_return()
                 else:
                     failures += 1
-                    again = failures == 1
+                    gets_no_reply = isinstance(error, StoreUnreachableError)
+                    again = failures == 1 or (self._waits and gets_no_reply and failures < MAX_UNANSWERED)
                 if not again:
                     raise
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy.settings import BaseSettings
 
+CLOSE_PATIENCE = 60.0  #: default of ``DEDUP_CLOSE_PATIENCE``, seconds
 PAGE_TIMEOUT = 2.0  #: default of ``DEDUP_PAGE_TIMEOUT``, seconds
 TAG_FIELD = "dedup"  #: default of ``DEDUP_TAG_FIELD``
 #: default of ``DEDUP_URL_FIELDS``
@@ -53,6 +54,7 @@ _CRAWL_SETTINGS = (
     "on_overwrite",
     "on_store_error",
     "store_patience",
+    "close_patience",
     "page_timeout",
     "gc_freeze",
     "report",
@@ -147,6 +149,7 @@ class Options:
     on_overwrite: str = "warn"  #: "warn" or "close": policy for feeds that would lack what earlier crawls have stored
     on_store_error: str = "keep"  #: "keep", "wait" or "close": policy during an outage of the store
     store_patience: float = 300.0  #: seconds of an outage after which "wait" closes the crawl
+    close_patience: float = CLOSE_PATIENCE  #: seconds for which the end of a crawl waits for the store
     page_timeout: float | None = PAGE_TIMEOUT  #: seconds of processor time for one page; None: no limit
     gc_freeze: bool = True  #: whether garbage collections skip what exists when the crawl starts
     log_interval: float = 0.0  #: seconds between two progress lines; 0: none is logged
@@ -181,6 +184,7 @@ class Options:
             on_overwrite=_choice(given, "on_overwrite", ("warn", "close")),
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
             store_patience=_seconds(given, "store_patience", 300.0),
+            close_patience=_finite_seconds(given, "close_patience", CLOSE_PATIENCE),
             page_timeout=_page_timeout(given, settings),
             gc_freeze=_boolean(given, "gc_freeze", default=True),
             log_interval=_log_interval(settings),
@@ -287,7 +291,7 @@ def _parsed(value: object, setting: str) -> object:
         return _from_json(value, setting) if value.lstrip()[:1] in ("[", "{") else _split(value)
     if name == "fold_chinese":
         return _BOOLEANS.get(value.lower(), value)
-    if (name in CONFIG_FIELDS and name not in _TEXTS) or name in ("store_patience", "page_timeout"):
+    if (name in CONFIG_FIELDS and name not in _TEXTS) or name in ("store_patience", "close_patience", "page_timeout"):
         return _number(value)
     return value
 
@@ -373,14 +377,18 @@ def _seconds(given: Mapping[str, object], name: str, default: float) -> float:
     return float(value)
 
 
+def _finite_seconds(given: Mapping[str, object], name: str, default: float, more: str = "") -> float:
+    seconds = _seconds(given, name, default)
+    if seconds == inf:
+        raise SettingError(setting_name(name), seconds, f"seconds of at least 0, and not infinite{more}")
+    return seconds
+
+
 def _page_timeout(given: Mapping[str, object], settings: BaseSettings) -> float | None:
     name = setting_name("page_timeout")
     if given.get(name) is None and name in settings:
         return None
-    seconds = _seconds(given, "page_timeout", PAGE_TIMEOUT)
-    if seconds == inf:
-        raise SettingError(name, seconds, "seconds of at least 0; None: no limit")
-    return seconds or None
+    return _finite_seconds(given, "page_timeout", PAGE_TIMEOUT, "; None: no limit") or None
 
 
 def _boolean(given: Mapping[str, object], name: str, *, default: bool) -> bool:

@@ -245,10 +245,20 @@ class CrawlStats:
             message = "The spool cannot be written, copies of pages kept meanwhile will not be known: %(error)s"
             self._log(logging.ERROR, message, error=error)
 
-    def spool_left(self, path: Path) -> None:
-        """Log that pages remain in the spool."""
-        message = "Pages that could not be filed are left in %(path)s; the next crawl of this store files them"
-        self._log(logging.WARNING, message, path=path)
+    def waiting_to_close(self, seconds: float) -> None:
+        """Log, once, that the end of the crawl waits for the store, at most for so many seconds."""
+        if self._is_first("close"):
+            message = "The crawl ends when its stored pages are filed, or in %(seconds)d s (DEDUP_CLOSE_PATIENCE)"
+            self._log(logging.WARNING, message, seconds=seconds)
+
+    def spool_left(self, path: Path, pages: int) -> None:
+        """Count and log pages that remain in the spool."""
+        self.count("spool/left", pages)
+        message = (
+            "%(pages)d stored pages could not be filed, they are left in %(path)s. Keep this file: the next crawl of "
+            "this store files them. Until then copies of them are kept"
+        )
+        self._log(logging.WARNING, message, pages=pages, path=path)
 
     def replayed(self, filed: int, repeats: int, refused: int) -> None:
         """Count and log the pages of the spool that were filed, repeat others, or were refused."""

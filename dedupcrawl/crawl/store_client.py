@@ -2,34 +2,33 @@
 
 A failed call is due to one damaged record, or to an outage. To find out, the client renews the leases.
 During an outage it makes no other calls, so that no page waits for a connection. After growing pauses one
-call probes the store. When the store is back, the backlog is delivered before other calls are made. A full
-store counts as away, although it still renews leases.
+call probes the store. When the store is back, the backlog is delivered before other calls are made. A store counts as
+away until that has succeeded. A full store counts as away, although it still renews leases.
 """
 
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.backlog import Backlog
-from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, ThreadPool, gather, sleep
+from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, ThreadPool, sleep
+from dedupcrawl.crawl.delivery import Delivery
 from dedupcrawl.crawl.settings import as_setting
 from dedupcrawl.crawl.stats import CallStats, OutageState
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import SettingError, StoreError, StoreFullError, StoreUnreachableError
-from dedupcrawl.stores.base import ClaimState, JudgedStore
+from dedupcrawl.stores.base import JudgedStore
+from dedupcrawl.utils.iteration import backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy.crawler import Crawler
 
-    from dedupcrawl.crawl.backlog import SpoolFile
     from dedupcrawl.crawl.items import PageState
     from dedupcrawl.crawl.lease_renewer import RenewalResult
     from dedupcrawl.crawl.settings import Options
@@ -41,11 +40,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.25  #: seconds before the first probe of an outage; doubles each time
-LONGEST_PAUSE = 8.0  #: upper limit of the pause in seconds, unless a third of the lease is less
-STEADY = 60.0  #: seconds without an outage after which the pauses start again at ``FIRST_PAUSE``
+#: Upper limit of the pause in seconds, unless a third of the lease is less. A store that falters answers at times only,
+#: and leases are to be renewed then.
+LONGEST_PAUSE = 1.0
+RECOVERY = 10.0  #: seconds in which other workers notice that the store is back, unless 5/12 of the lease is less
 OPEN_PAUSE = 1.0  #: seconds between two attempts to open the store
 CLOSE_REASON = "dedup_store_error"  #: finish reason of a crawl that is closed because its store is away
-CONCURRENT_DELIVERIES = 16  #: concurrent calls that deliver the backlog, while pages wait
 
 
 class StoreAwayError(StoreError):
@@ -76,11 +76,11 @@ class StoreClient:
         self._delivering: OneShotEvent | None = None  # exists while the backlog is delivered
         self._pause: OneShotEvent | None = None  # ends the current pause
         self._background = BackgroundTaskGroup()
-        self._closed = False
-        self._step = FIRST_PAUSE
-        self._returned = -inf  # time of the end of the last outage
+        self._closed = False  # the crawl ends
+        self._ended = False  # the store is closed
         self._away = 0.0  # seconds of the ended outages
         self._given_up = OneShotEvent()  # the patience is over, or the client is closed
+        self._delivery: Delivery
         self.dedup: Deduplicator
         self.backlog: Backlog
         self.is_open = False
@@ -93,6 +93,7 @@ class StoreClient:
         """Use this deduplicator and its store from now on."""
         self.dedup = dedup
         self.backlog = Backlog(self._options, dedup.scheme, self._stats)
+        self._delivery = Delivery(self.backlog, dedup, self._stats, self._run)
         self.is_open = True
         if dedup.store.remote:
             self._threads = self._threads or ThreadPool()
@@ -114,16 +115,15 @@ class StoreClient:
             raise
 
     async def close(self) -> None:
-        """Deliver the backlog, or try to if the store is away, and close the store."""
+        """Deliver the backlog, for at most ``DEDUP_CLOSE_PATIENCE`` seconds, and close the store."""
         self._closed = True
+        self._delivery.until = time.monotonic() + self._options.close_patience
         if self._pause is not None:
             self._pause.set()
         while busy := self._examining or self._delivering:
             await busy.wait()
-        if self.outage is None:
-            await self.deliver_backlog()
-        else:
-            await self._retry(last=True)
+        await self._deliver_last()
+        self._ended = True
         try:
             await self._run(self.dedup.close)
         except StoreError as error:
@@ -134,6 +134,16 @@ class StoreClient:
             self._threads.close()
         self.backlog.close()
         self._given_up.set()
+
+    async def _deliver_last(self) -> None:
+        """Try to deliver the backlog until nothing is pending, or the time is over."""
+        for pause in backoff(FIRST_PAUSE, LONGEST_PAUSE):
+            await (self.deliver_backlog() if self.outage is None else self._retry(last=True))
+            left = self._delivery.until - time.monotonic()
+            if not self.backlog.is_pending or left <= 0:
+                return
+            self._stats.waiting_to_close(left)
+            await sleep(min(pause, left))
 
     def _opened(self) -> Deduplicator:
         options = self._options
@@ -177,18 +187,25 @@ class StoreClient:
     @property
     def takes_batches(self) -> bool:
         """Whether the store is across a network and takes many pages in few round trips; none is away."""
-        return isinstance(self.dedup.store, JudgedStore) and self.outage is None and self._delivering is None
+        return isinstance(self.dedup.store, JudgedStore) and self._is_ready
 
     @property
     def answers_at_once(self) -> bool:
         """Whether the store may be called directly, without a thread: no outage or delivery is under way."""
-        return self._threads is None and self.outage is None and self._delivering is None
+        return self._threads is None and self._is_ready
+
+    @property
+    def _is_ready(self) -> bool:
+        """Whether pages may be judged now: they are compared with all earlier ones."""
+        return self.outage is None and self._delivering is None and not self.backlog.is_pending
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` after a delivery of the backlog; return its result.
 
         Raises :class:`~dedupcrawl.errors.StoreError`; :class:`StoreAwayError` if the store was not called.
         """
+        if not self._is_ready:
+            await self.deliver_backlog()
         while self._delivering is not None:
             await self._delivering.wait()
         return await self._call(partial(function, *args, **kwargs), urgent=False)
@@ -264,12 +281,13 @@ class StoreClient:
             self._background.start(self.deliver_backlog())
 
     async def deliver_backlog(self) -> None:
-        """Deliver the backlog, unless the store is away; other calls wait meanwhile."""
-        if self.outage is None and self._delivering is None:
+        """Deliver the backlog, unless the store is away or closed; other calls wait meanwhile."""
+        if self.outage is None and self._delivering is None and not self._ended:
             try:
                 await self._deliver()
             except StoreError as error:
-                await self._examine(error)
+                self._stats.store_failed(error, quiet=True)
+                self._begin_outage(error)
             except Exception as error:  # noqa: BLE001  # the store must still be closed
                 self._stats.crashed("the backlog of the store", error)
 
@@ -283,58 +301,16 @@ class StoreClient:
             delivering.set()
 
     async def _deliver_all(self) -> None:
-        """Deliver claims and records until nothing is pending.
-
-        A record that the store refuses although it is there stays in the spool for the next crawl. Raises
-        :class:`~dedupcrawl.errors.StoreError` when the store is away; the backlog keeps what is pending.
-        """
-        is_first = True
-        while is_first or self.backlog.is_pending:
-            await self._deliver_claims()
-            if is_first:
-                await self._recover()
-            with closing(self.backlog.spool_files()) as files:
-                for file in files:
-                    await self._replay(file)
-            is_first = False
-
-    async def _deliver_claims(self) -> None:
-        while claims := self.backlog.claims(CONCURRENT_DELIVERIES):
-            await gather(self._attempt(_store_state, *entry) for entry in claims.values())
-            self.backlog.remove_claims(claims)
-
-    async def _replay(self, file: SpoolFile) -> None:
-        answers: list[bool | None] = []
-        try:
-            for pages in file.batches(CONCURRENT_DELIVERIES):
-                fresh = await gather(self._attempt(self.dedup.remember, page.record) for page in pages)
-                answers += fresh
-                file.remove(page.id for page, answer in zip(pages, fresh, strict=True) if answer is not None)
-        except OSError as error:
-            self._stats.spool_failed(error, 0)
-            file.skip_pending()  # else it would be tried again and again
-        finally:
-            self._stats.replayed(*map(answers.count, (True, False, None)))
-
-    async def _attempt(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-        """Make a deferred call; return None if the store refuses it although it is there.
-
-        Raises :class:`~dedupcrawl.errors.StoreError` when the store is away.
-        """
-        try:
-            return await self._run(partial(function, *args, **kwargs))
-        except StoreFullError:
-            raise
-        except StoreError as error:
-            await self._probe()
-            self._stats.store_failed(error)
-            return None
+        """Deliver what is pending; raises :class:`~dedupcrawl.errors.StoreError` if some of it is to be sent later."""
+        await self._delivery.deliver_claims()
+        await self._recover()
+        await self._delivery.deliver()
 
     async def _recover(self) -> None:
         """After a long outage, wait until every worker has renewed its leases.
 
-        Leases may have ended meanwhile. Each worker probes the store within ``LONGEST_PAUSE``, and renews its
-        leases then. Before that, a claim that seems dead may be that of a worker that is alive.
+        Leases may have ended meanwhile. Each worker probes the store within ``RECOVERY``, and renews its leases then.
+        Before that, a claim that seems dead may be that of a worker that is alive.
 
         Raises :class:`~dedupcrawl.errors.StoreError` if the store is still full.
         """
@@ -343,7 +319,7 @@ class StoreClient:
         if self.outage.is_full:  # leases were renewed meanwhile
             await self._run(self.dedup.try_filing)
         elif self._threads is not None and self.outage.seconds > self._lease / 2 and not self._closed:
-            await self._sleep(1.25 * self._longest)
+            await self._sleep(min(RECOVERY, self._lease * 5 / 12))
 
     # -- outages ------------------------------------------------------------------------------
 
@@ -354,9 +330,11 @@ class StoreClient:
 
     async def wait_for_return(self) -> bool:
         """Wait for the end of an outage; return False if the patience is over."""
-        if self.outage is not None:
-            await self.outage.over.wait()
-        return self.outage is None
+        while (outage := self.outage) is not None:
+            await outage.over.wait()
+            if self.outage is outage:
+                return False
+        return True
 
     async def close_crawl_when_given_up(self) -> None:
         """Wait until the patience is over, and close the crawl."""
@@ -397,9 +375,9 @@ class StoreClient:
         self._stats.store_failed(error, quiet=self.outage is not None)
 
     def _begin_outage(self, error: StoreError) -> None:
+        if self.outage is not None:  # two calls may find out at the same time
+            return
         self.outage = OutageState(error)
-        if time.monotonic() - self._returned > STEADY:
-            self._step = FIRST_PAUSE
         self._stats.outage_began(error)
         if not self._closed:
             self._check_patience(self.outage)
@@ -407,10 +385,9 @@ class StoreClient:
 
     async def _watch(self, outage: OutageState) -> None:
         """Probe the store until it is back."""
-        while not self._closed:
-            await self._sleep(self._step)
-            self._step = min(2 * self._step, self._longest)
-            if self._closed or await self._retry():
+        for pause in backoff(FIRST_PAUSE, self._longest):
+            await self._sleep(pause)
+            if self._closed or self.outage is not outage or await self._retry():
                 return
             self._check_patience(outage)
 
@@ -426,6 +403,8 @@ class StoreClient:
         """Probe the store, and deliver the backlog if it is back; return whether that succeeded."""
         try:
             await self._probe()
+            while self._delivering is not None:  # it has begun before the outage
+                await self._delivering.wait()
             if last or not self._closed:  # else close() makes the last attempt
                 await self._deliver()
         except StoreError:
@@ -438,7 +417,6 @@ class StoreClient:
     def _end_outage(self) -> None:
         outage, self.outage = self.outage, None
         if outage is not None:
-            self._returned = time.monotonic()
             self._away += outage.seconds
             self._stats.outage_ended(outage.seconds, outage.pages)
             outage.over.set()
@@ -450,12 +428,3 @@ class StoreClient:
             outage.over.set()
             self._stats.gave_up()
             self._given_up.set()
-
-
-def _store_state(claim: Claim, state: PageState) -> None:
-    if state.stored is ClaimState.SCRAPED:
-        claim.scraped()
-    elif state.stored is ClaimState.COMMITTED:
-        claim.commit()
-    else:
-        claim.release()

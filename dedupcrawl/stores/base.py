@@ -241,6 +241,14 @@ class Store(ClosingContext):
             supersede: ids of records to remove if the record is filed.
         """
 
+    def add_stored(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        """Do the same as :meth:`add` with a page whose item is stored.
+
+        Its caller calls again until there is a reply. So a record that may have been filed is never withdrawn, and the
+        next call finds it.
+        """
+        return self.add(record, since, supersede)
+
     @abstractmethod
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         """Call :meth:`add` for each record in order, in one batch. When it raises, none stays filed."""

@@ -35,7 +35,7 @@ def articles(site: Site, lay: Callable[..., str] = plain, side: str = "a") -> li
 
 
 def begin(folder: Path, network: Network, urls: list[str], *, reactor: str = "asyncio", **settings: Any) -> Running:
-    how = over(network, latency=0.01, **{**IN_TURN, **settings})
+    how = over(network, latency=0.01, **{**IN_TURN, "DEDUP_CLOSE_PATIENCE": 0, **settings})
     return start(folder, ("Reader", {"urls": urls}), settings=how, reactor=reactor)
 
 
@@ -125,6 +125,14 @@ def test_what_no_store_took_is_filed_by_the_next_crawl(site: Site, tmp_path: Pat
     assert len(first.items) == PAGES
     assert len(spools(tmp_path)) == 1
     assert first.dedup["unchecked/store"] > PAGES / 2
+    left = first.dedup["spool/left"]
+    assert left == first.dedup["spool/added"]
+    (line,) = first.lines("stored pages could not be filed", "WARNING")
+    assert line.startswith(f"{left} stored pages could not be filed, they are left in {spools(tmp_path)[0]}. Keep this")
+    (summary,) = first.lines("Pages: ", "INFO")
+    assert f"spool/left {left}" in summary
+    texts = [entry["text"] for entry in first.log]
+    assert texts.index(line) == texts.index(summary) - 1
 
     network.mend()
     again = crawl(tmp_path, network, [*urls, *articles(site, fancy, "b")])

@@ -107,7 +107,7 @@ def test_a_full_server_is_as_good_as_away(site: Site, tmp_path: Path, server: Se
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n)), delay=0.1) for n in range(PAGES)]
     events = {6: limit("1mb"), 14: make_room} if mode != "close" else {6: limit("1mb")}
     site.on_request = lambda count: events.get(count, int)()
-    settings = over(server, DEDUP_ON_STORE_ERROR=mode, CONCURRENT_REQUESTS=2)
+    settings = over(server, DEDUP_ON_STORE_ERROR=mode, DEDUP_CLOSE_PATIENCE=1, CONCURRENT_REQUESTS=2)
     crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings))[0]
 
     (away,) = crawled.lines("The store is away")
@@ -118,7 +118,7 @@ def test_a_full_server_is_as_good_as_away(site: Site, tmp_path: Path, server: Se
     if mode == "close":
         assert crawled.reason == "dedup_store_error"
         assert len(crawled.items) < PAGES
-        (left,) = crawled.lines("Pages that could not be filed are left in", "WARNING")
+        (left,) = crawled.lines("stored pages could not be filed, they are left in", "WARNING")
         assert [str(path) in left for path in tmp_path.rglob("*.sqlite")] == [True]
         limit("0")()
     else:

@@ -116,6 +116,9 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"DEDUP_ON_STORE_ERROR": "die"}, "DEDUP_ON_STORE_ERROR = 'die'", '"keep", "wait" or "close"'),
     ({"DEDUP_STORE_PATIENCE": -1}, "DEDUP_STORE_PATIENCE = -1", "seconds of at least 0"),
     ({"DEDUP_STORE_PATIENCE": "long"}, "DEDUP_STORE_PATIENCE = 'long'", "seconds of at least 0"),
+    ({"DEDUP_CLOSE_PATIENCE": -1}, "DEDUP_CLOSE_PATIENCE = -1", "seconds of at least 0"),
+    ({"DEDUP_CLOSE_PATIENCE": "inf"}, "DEDUP_CLOSE_PATIENCE = inf", "seconds of at least 0, and not infinite"),
+    ({"DEDUP_CLOSE_PATIENCE": True}, "DEDUP_CLOSE_PATIENCE = True", "seconds of at least 0"),
     ({"DEDUP_PAGE_TIMEOUT": -1}, "DEDUP_PAGE_TIMEOUT = -1", "seconds of at least 0"),
     ({"DEDUP_PAGE_TIMEOUT": float("inf")}, "DEDUP_PAGE_TIMEOUT = inf", "None: no limit"),
     ({"DEDUP_PAGE_TIMEOUT": "1e400"}, "DEDUP_PAGE_TIMEOUT = inf", "None: no limit"),
@@ -158,6 +161,7 @@ def test_the_time_limit_of_a_page(given: object, seconds: float | None) -> None:
 def test_what_becomes_of_pages_while_the_store_is_away(tmp_path: Path) -> None:
     assert (options().on_store_error, options().store_patience) == ("keep", 300.0)
     assert options(DEDUP_ON_STORE_ERROR="wait", DEDUP_STORE_PATIENCE="2.5").store_patience == 2.5
+    assert (options().close_patience, options(DEDUP_CLOSE_PATIENCE="0.5").close_patience) == (60.0, 0.5)
     assert options(JOBDIR=str(tmp_path)).spool == tmp_path / "dedup-spool"
     assert options(DEDUP_STORE="memory://").spool is None
 

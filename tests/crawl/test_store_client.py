@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.store_client import StoreAwayError, StoreClient
-from dedupcrawl.errors import StoreError, StoreFullError
+from dedupcrawl.errors import StoreError, StoreFullError, StoreUnreachableError
 
 
 @dataclass
@@ -60,39 +57,11 @@ class Double:
         self.far.call("close")
 
 
-class Pile:
-    """Fake for a backlog: a delivery makes a commit, which records the beginning, and then the end is recorded."""
-
-    is_pending = False
-
-    def __init__(self, log: list[str]) -> None:
-        self.log = log
-        self.commits: Sequence[Callable[[], object]] = [self.begin]
-
-    def begin(self) -> None:
-        self.log.append("make up")
-
-    def claims(self, most: int) -> dict[int, tuple[Any, PageState]]:
-        return {n: (SimpleNamespace(commit=commit), PageState.COMMITTED) for n, commit in enumerate(self.commits)}
-
-    def remove_claims(self, delivered: Collection[int]) -> None:
-        assert len(delivered) == len(self.commits)
-        self.commits = []
-
-    def spool_files(self) -> Generator[Any, None, None]:
-        self.log.append("made up")
-        self.commits = [self.begin]
-        yield from ()
-
-    def close(self) -> None:
-        """It has no files."""
-
-
 class Far:
     """A store that can be away, and a client of it."""
 
     def __init__(self, *, patience: float | None = None, threads: bool = False, lease: float = 60.0) -> None:
-        self.is_away = self.is_full = False
+        self.is_away = self.is_full = self.is_faltering = False
         self.log: list[str] = []
         self.told = Told(self.log)
         stats: Any = self.told
@@ -102,9 +71,7 @@ class Far:
         self.client = StoreClient(crawler, replace(options, store_patience=patience or 0.0), stats)
         dedup: Any = Double(self, threads=threads)
         self.client.connect(dedup)
-        self.backlog = Pile(self.log)
-        backlog: Any = self.backlog
-        self.client.backlog = backlog
+        self.client._deliver_all = self.deliver  # type: ignore[method-assign]
 
     def call(self, name: str) -> str:
         self.log.append(name)
@@ -117,6 +84,14 @@ class Far:
         if self.is_full:
             raise StoreFullError(f"{name}: full")
         return name
+
+    async def deliver(self) -> None:
+        self.log.append("make up")
+        await self.client._recover()
+        await asyncio.sleep(0.05)
+        if self.is_faltering:
+            raise StoreUnreachableError("make up: no reply")
+        self.log.append("made up")
 
     async def fail_to_file(self, name: str) -> None:
         with pytest.raises(StoreError):
@@ -176,20 +151,41 @@ def test_who_asks_while_debts_are_paid_waits() -> None:
     assert far.log == ["make up", "renew", "made up", "page"]
 
 
-def test_what_the_store_refuses_is_distinguished_from_its_absence() -> None:
-    async def work(far: Far) -> None:
-        far.backlog.commits = [partial(far.call, name) for name in ("good", "bad")]
-        await far.client.deliver_backlog()
-        assert far.log == ["good", "bad", "probe", "made up"]
-        assert (far.client.outage, far.told.notes) == (None, ["failed"])
-        far.backlog.commits = kept = [partial(far.call, "good")]
-        far.is_away = True
-        await far.client.deliver_backlog()
-        assert far.client.outage is not None
-        assert str(far.client.outage.error) == "probe: refused"
-        assert far.backlog.commits is kept
+def test_an_outage_that_two_calls_find_out_about_is_one() -> None:
+    """A delivery fails after another call has failed: pages that wait for the end of the outage are not forgotten."""
 
-    asyncio.run(work(Far()))
+    async def work(far: Far) -> None:
+        far.is_faltering = True
+        delivering = asyncio.create_task(far.client.deliver_backlog())
+        await asyncio.sleep(0)
+        far.is_away = True
+        with pytest.raises(StoreError):
+            await far.client.call_urgently(far.call, "renewal")
+        waiting = asyncio.create_task(far.client.wait_for_return())
+        await delivering
+        far.is_away = far.is_faltering = False
+        assert await waiting
+        assert far.client.outage is None
+
+    far = Far()
+    asyncio.run(asyncio.wait_for(work(far), 60))
+    assert far.told.notes.count("left") == 1
+
+
+def test_a_store_is_away_until_the_backlog_is_delivered() -> None:
+    async def work(far: Far) -> None:
+        far.is_faltering = True
+        await far.client.deliver_backlog()
+        with pytest.raises(StoreAwayError, match="make up: no reply"):
+            await far.client.call(far.call, "page")
+        far.is_faltering = False
+        assert await far.client.wait_for_return()
+        assert await far.client.call(far.call, "page") == "page"
+
+    far = Far()
+    asyncio.run(asyncio.wait_for(work(far), 60))
+    assert far.log[-4:] == ["probe", "make up", "made up", "page"]
+    assert far.told.notes == ["failed quietly", "left", "back, 0 missed"]
 
 
 @pytest.mark.parametrize("threads", [False, True])
@@ -209,8 +205,7 @@ def test_a_store_that_is_full_is_away_until_there_is_room(threads: bool) -> None
 
     far = Far(threads=threads)
     asyncio.run(work(far))
-    assert far.log[far.log.index("make up") - 1 :][:3] == ["probe", "make up", "trial"]
-    assert far.log[-4:] == ["probe", "trial", "made up", "c"]  # what had been made up is not made up again
+    assert far.log[-5:] == ["probe", "make up", "trial", "made up", "c"]
     assert far.told.notes == ["left", "failed quietly", "back, 0 missed"]
 
 
@@ -272,11 +267,11 @@ def test_the_last_try_makes_up_before_the_end() -> None:
 
 
 def test_a_fault_of_ours_does_not_keep_the_store_open() -> None:
-    def fail() -> None:
+    async def fail() -> None:
         raise ValueError("a bug")
 
     far = Far(threads=True)
-    far.backlog.commits = [fail]
+    far.client._deliver_all = fail  # type: ignore[method-assign]
     asyncio.run(far.client.close())
     assert far.log == ["close"]
     assert far.told.notes == ["the backlog of the store: a bug"]

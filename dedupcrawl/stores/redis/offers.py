@@ -7,6 +7,7 @@ microseconds, URL and sketches.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import chain, count
 from struct import Struct
 from threading import Lock
@@ -64,7 +65,7 @@ class OfferClient:
         self._lock = Lock()
         self._serials = count(1)
         self._unconfirmed_claims: set[bytes] = set()  # serial numbers of offers that got no reply
-        self._unconfirmed_records: dict[bytes, bytes] = {}  # value -> keys of records that got no reply
+        self._unconfirmed_records: dict[bytes, _Unconfirmed] = {}  # by their values
         self.mark = b""
         self.highest = 0  # id that this object has seen
 
@@ -79,17 +80,20 @@ class OfferClient:
                 self._unconfirmed_claims.add(serial)
             raise
 
-    def add(self, record: Record, since: int, supersede: Iterable[int]) -> int | list[Any]:
-        """File a record as committed, and remove those that it supersedes."""
+    def add(self, record: Record, since: int, supersede: Iterable[int], *, is_stored: bool = False) -> int | list[Any]:
+        """File a record as committed, and remove those that it supersedes.
+
+        ``is_stored``: its item is stored, so it is not withdrawn if there is no reply. The call is repeated then.
+        """
         self.withdraw_unconfirmed()
         superseded = b"".join([id.to_bytes(6, "big") for id in supersede]) if supersede else b""
         request = self._request(record, since, _NONE, b"", superseded)
         try:
-            return self._file(request)
+            return self._file(request, "offer_again" if is_stored else "offer")
         except StoreUnreachableError as error:
-            if not isinstance(error, RequestNotSentError):
-                value, keys = request[VALUE : VALUE + 2]
-                self._unconfirmed_records[cast("bytes", value)] = cast("bytes", keys)
+            if not (is_stored or isinstance(error, RequestNotSentError)):
+                value, keys = cast("tuple[bytes, bytes]", request[VALUE : VALUE + 2])
+                self._unconfirmed_records[value] = _Unconfirmed(keys)
             raise
 
     def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:
@@ -114,7 +118,7 @@ class OfferClient:
         except RequestNotSentError:
             raise
         except StoreError:  # of one request, or of all: the others may have been filed
-            self._unconfirmed_records.update((value, keys) for _, value, keys, _ in packed)
+            self._unconfirmed_records.update((value, _Unconfirmed(keys)) for _, value, keys, _ in packed)
             raise
 
     def _request(self, record: Record, since: int, lease: int, serial: bytes, supersede: bytes = b"") -> Arguments:
@@ -125,9 +129,9 @@ class OfferClient:
             return self.mark, numbers, value, keys, probes, supersede
         return self.mark, numbers, value, keys
 
-    def _file(self, request: Arguments) -> int | list[Any]:
+    def _file(self, request: Arguments, operation: str = "offer") -> int | list[Any]:
         try:
-            reply = self._session.call_with("offer", request, "offer_again")
+            reply = self._session.call_with(operation, request, "offer_again")
         except NamespaceLostError as error:
             self._on_namespace_lost(error, cast("bytes", request[0]))
             reply = self._session.call_with("offer", (self.mark, *request[1:]), "offer_again")
@@ -144,14 +148,8 @@ class OfferClient:
         """Withdraw the offers that got no reply."""
         if not (self._unconfirmed_records or self._unconfirmed_claims):
             return
-        for value, keys in list(self._unconfirmed_records.items()):
-            try:
-                self._session.call("retract", value, keys)
-            except StoreUnreachableError:
-                raise
-            except StoreError:
-                pass  # in damaged buckets nothing was filed
-            self._unconfirmed_records.pop(value, None)
+        if self._unconfirmed_records:
+            self._retract()
         for serials in chunked(tuple(self._unconfirmed_claims), MAX_IDS_PER_CALL):
             cursor = b"0"
             while True:
@@ -159,6 +157,40 @@ class OfferClient:
                 if cursor == b"0":
                     break
             self._unconfirmed_claims.difference_update(serials)
+
+    def _retract(self) -> None:
+        """Withdraw the records that got no reply.
+
+        A call that gets no reply may be executed later, and other threads file these records again meanwhile. Only ids
+        that were given before the list of the records is read are removed, so no record that was filed again is.
+        """
+        highest = self._session.call("last_id")
+        self._note_id(highest)  # a server that has lost its latest writes gives no id below it
+        with self._lock:
+            unconfirmed = dict(self._unconfirmed_records)
+        for some in chunked(unconfirmed.items(), MAX_IDS_PER_CALL):
+            self._retract_many([(value, each.keys, highest) for value, each in some])
+        with self._lock:
+            for value, each in unconfirmed.items():
+                if self._unconfirmed_records.get(value) is each:  # else another call has got no reply since
+                    del self._unconfirmed_records[value]
+
+    def _retract_many(self, requests: Sequence[Arguments]) -> None:
+        try:
+            self._session.call_many("retract", requests)
+        except StoreUnreachableError:
+            raise
+        except StoreError:  # of one request; in damaged buckets nothing was filed
+            if len(requests) > 1:
+                for request in requests:
+                    self._retract_many([request])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Unconfirmed:
+    """A record that got no reply, by one call."""
+
+    keys: bytes
 
 
 def _highest_id(reply: int | list[Any]) -> int:

@@ -17,7 +17,7 @@ _OPERATIONS = {
     "offer": ("offer", "offer_again", "offer_many", "offer_many_again"),
     "claims": ("scraped", "commit", "commit_again", "release", "withdraw_offers", "own_claims", "open_namespace"),
     "workers": ("renew", "lease", "leave", "remove_owners"),
-    "housekeeping": ("forget", "forget_scan", "prune", "retract"),
+    "housekeeping": ("forget", "forget_scan", "prune", "last_id", "retract"),
 }
 _SCRIPTS = {operation: name for name, operations in _OPERATIONS.items() for operation in operations}
 #: The operations of a crawl, and the scripts that have them. The others are rare.

@@ -103,6 +103,9 @@ class RedisStore(ServerStore):
         reply = self._offers.add(record, since, _valid_ids(supersede) if supersede else ())
         return Offer(reply) if type(reply) is int else self._offer(reply)
 
+    def add_stored(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        return self._offer(self._offers.add(record, since, _valid_ids(supersede), is_stored=True))
+
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         return [self._offer(reply) for reply in self._offers.add_many(records, 0)]
 
@@ -172,7 +175,6 @@ class RedisStore(ServerStore):
         return len(released)
 
     def renew(self) -> int:
-        self._offers.withdraw_unconfirmed()
         lost = self._call("renew", self._lease, self._lost, self._stats)
         if lost != self._lost:
             with self._lock:
@@ -181,6 +183,7 @@ class RedisStore(ServerStore):
             held = {id for chunk in chunks for id in self._call("own_claims", *chunk)}
             self._remove_own(set(own) - held)
             self._lost = lost
+        self._offers.withdraw_unconfirmed()  # after the leases: a server that falters may not answer for long
         return len(self._own)
 
     def _remove_own(self, ids: Iterable[int]) -> None:

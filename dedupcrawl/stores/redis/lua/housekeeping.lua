@@ -55,10 +55,14 @@ function M.prune()
   return answer
 end
 
--- encoded record, keys: removes a committed record whose worker got no reply
+-- encoded record, keys, highest id: removes a committed record whose worker got no reply
+--
+-- This call may be executed late, when the worker has filed the record again: that one has a higher id, and stays.
 function M.retract()
+  local highest = tonumber(ARGV[7])
   for _, hit in ipairs((M.search((M.fetch(ARGV[6])), 0, 0))) do
-    if not hit.claim and hit.value:sub(7) == ARGV[5] then return M.remove(M.plan({hit.id})) end
+    local is_older = hit.id <= highest and not hit.claim
+    if is_older and hit.value:sub(7) == ARGV[5] then return M.remove(M.plan({hit.id})) end
   end
   return 0
 end
