@@ -32,7 +32,7 @@ T = TypeVar("T")
 CONCURRENT_DELIVERIES = 16  #: concurrent calls that deliver the backlog, while pages wait
 
 
-class Delivery:
+class BacklogClient:
     """Delivers a backlog: first the states of claims, then the pages of the spool.
 
     Args:

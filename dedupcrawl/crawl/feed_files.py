@@ -38,7 +38,7 @@ _BLOCK = 1 << 20  # bytes that are read of a file at once
 # -- feeds that replace what an earlier crawl has stored -------------------------------------------
 
 
-class OverwrittenFeeds:
+class OverwrittenFeedTracker:
     """The feeds of a crawl that replace files of earlier crawls, although the pages in these are dropped now.
 
     Args:

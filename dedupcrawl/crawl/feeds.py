@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from dedupcrawl.crawl.feed_files import end_last_line
 from dedupcrawl.crawl.items import PageState
-from dedupcrawl.crawl.waiting_claims import WaitingClaims, waits_for_feeds_only
+from dedupcrawl.crawl.waiting_claims import WaitingClaimTable, waits_for_feeds_only
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Sequence
@@ -40,7 +40,7 @@ class FeedTracker:
         self._counts: dict[FeedSlot, int] = {}
         self._filters: dict[str, WatchedFilter] = {}  # by the template of the URI
         self._claims: dict[ItemClaim, None] = {}  # in memory; oldest first
-        self._waiting: list[WaitingClaims] = []
+        self._waiting: list[WaitingClaimTable] = []
         self._written: WeakSet[ItemClaim] = WeakSet()  # those in files to which somebody refers
         self._stored: WeakSet[FeedSlot] = WeakSet()
         self._closed: WeakSet[FeedSlot] = WeakSet()
@@ -101,11 +101,11 @@ class FeedTracker:
             else:
                 self._written.add(claim)
 
-    def _group_of(self, claim: ItemClaim) -> WaitingClaims:
+    def _group_of(self, claim: ItemClaim) -> WaitingClaimTable:
         for group in self._waiting:
             if group.feeds == claim.feeds and not group.is_lost:
                 return group
-        self._waiting.append(WaitingClaims(claim.feeds, self._folder))
+        self._waiting.append(WaitingClaimTable(claim.feeds, self._folder))
         return self._waiting[-1]
 
     def _has_failed(self, item: Any, written: set[str]) -> bool:
@@ -180,7 +180,7 @@ class WatchedFilter(ItemFilter):
         return bool(answer)
 
 
-def _chunks(claims: Sequence[ItemClaim], groups: Sequence[WaitingClaims]) -> Iterator[Sequence[ItemClaim]]:
+def _chunks(claims: Sequence[ItemClaim], groups: Sequence[WaitingClaimTable]) -> Iterator[Sequence[ItemClaim]]:
     yield claims
     for group in groups:
         yield from group.chunks(CHUNK)

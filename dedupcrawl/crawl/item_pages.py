@@ -104,7 +104,7 @@ Source: TypeAlias = Response | CarriedPage  #: a page that can be judged
 
 
 @dataclass(frozen=True, slots=True)
-class ItemOrigin:
+class ItemSource:
     """Where an item is from, and which pages decide about it."""
 
     item: int  #: hash of its fields
@@ -133,9 +133,9 @@ class ItemPages:
         self._began = time.time()
         written = (options.text_field, "" if options.drops else options.tag_field)
         self._hash = ItemHasher(written, self._began)
-        self._urls = RecentDict[int, int](MAX_REMEMBERED)  # flags by key
-        self._first = RecentDict[int, int](MAX_REMEMBERED)  # the first item that named a URL, by its key
-        self._items = RecentDict[int, int](MAX_REMEMBERED)  # number of the response that an item came from first
+        self._urls = RecentTable[int, int](MAX_REMEMBERED)  # flags by key
+        self._first = RecentTable[int, int](MAX_REMEMBERED)  # the first item that named a URL, by its key
+        self._items = RecentTable[int, int](MAX_REMEMBERED)  # number of the response that an item came from first
         self._carried = CarriedPages()
 
     # -- responses and requests -----------------------------------------------------------------
@@ -204,7 +204,7 @@ class ItemPages:
         fields = item if type(item) is dict else ItemAdapter(item) if ItemAdapter.is_item(item) else {}
         return next((url for name in self._names if (url := as_url(fields.get(name)))), "")
 
-    def origin(self, item: Any, response: Response) -> ItemOrigin:
+    def origin(self, item: Any, response: Response) -> ItemSource:
         """Return which pages decide about an item of a response, and remember the item."""
         hashed, number = self._hash(item), self._responses.of(response).number
         named = response.request.meta.get(DEDUP_PAGE) if response.request is not None else None
@@ -214,11 +214,11 @@ class ItemPages:
         key = url_key_at(url, response) if url else 0
         if url and is_url_of(key, response):
             self._mark(page_key(response.url), _OWN_ITEM)
-            return ItemOrigin(hashed, number, (response,))
+            return ItemSource(hashed, number, (response,))
         self._note_list(item, hashed, response)
         if not url:
             self._mark(page_key(response.url), _OWN_ITEM)
-            return ItemOrigin(hashed, number, (response,))
+            return ItemSource(hashed, number, (response,))
         first = self._first.get(key)
         if first is None:
             self._first[key] = first = hashed
@@ -229,7 +229,7 @@ class ItemPages:
         if carried is not None:
             is_only = first == hashed and carried.requests == 1 and self.is_only_item(key)
             pages = (carried,) if is_only else (response, carried)
-        return ItemOrigin(hashed, number, pages, url, key, first == hashed, self._is_chosen)
+        return ItemSource(hashed, number, pages, url, key, first == hashed, self._is_chosen)
 
     def is_only_item(self, key: int) -> bool:
         """Whether at most one item is about the page with this key, so that the page alone decides about it.
@@ -238,7 +238,7 @@ class ItemPages:
         """
         return not self._urls.get(key, 0) & (_OWN_ITEM | _NAMED_AGAIN)
 
-    def _named_origin(self, named: object, hashed: int, response: Response) -> ItemOrigin:
+    def _named_origin(self, named: object, hashed: int, response: Response) -> ItemSource:
         """Return the page that ``dedup_page`` names, a response or a URL."""
         number = self._responses.of(response).number
         url = named.url if isinstance(named, Response) else str(named)
@@ -247,7 +247,7 @@ class ItemPages:
         if source is None and is_url_of(key, response):
             source = response
         pages = () if source is None else (source,)
-        return ItemOrigin(hashed, number, pages, "" if source is response else url, key, is_chosen=True)
+        return ItemSource(hashed, number, pages, "" if source is response else url, key, is_chosen=True)
 
     def _note_list(self, item: Any, hashed: int, response: Response) -> None:
         """Remember whether several items of a kind that are not about the page have come from a response."""
@@ -266,7 +266,7 @@ class ItemPages:
         if any(each.seen >= self._began for each in ours) and page_key(verdict.of or "") == key:
             self._mark(key, _FILED_NOW)
 
-    def is_copy(self, origin: ItemOrigin, source: Source, claim: ItemClaim) -> bool:
+    def is_copy(self, origin: ItemSource, source: Source, claim: ItemClaim) -> bool:
         """Whether another response has given an equal item about a page; remember the item if not."""
         verdict = claim.verdict
         url = source.url if verdict.keep or not verdict.of else verdict.of
@@ -289,7 +289,7 @@ class ItemPages:
             self._items[item] = response
         return known is not None and known != response
 
-    def why_kept(self, origin: ItemOrigin, source: Source, claim: ItemClaim) -> str:
+    def why_kept(self, origin: ItemSource, source: Source, claim: ItemClaim) -> str:
         """Return why an item is kept that equals no other one, although its page is dropped; "" if it is not.
 
         Args:
@@ -312,7 +312,7 @@ class ItemPages:
         is_here = self._urls.get(of, 0) & _KEPT and site_of(of_url) == site_of(source.url)
         return OTHER_ITEM if is_list and is_here else ""
 
-    def _why_other_page(self, origin: ItemOrigin, response: Response, of: int) -> str | None:
+    def _why_other_page(self, origin: ItemSource, response: Response, of: int) -> str | None:
         """Do the same for an item with the URL of a page that cannot be judged; None if that page does not matter."""
         if origin.key == of or is_canonical_url(origin.key, response):
             return None
@@ -350,14 +350,14 @@ class ItemPages:
             self._urls[key] = known | flag
 
 
-class ItemNotices:
+class ItemNotice:
     """Counts the items that their response does not decide about, and logs each kind once."""
 
     def __init__(self, stats: CrawlStats) -> None:
         self._stats = stats
         self._counts: Counter[str] = Counter()
 
-    def judged_by_other_page(self, origin: ItemOrigin, response: Response) -> None:
+    def judged_by_other_page(self, origin: ItemSource, response: Response) -> None:
         """Count an item that was judged by another page than that of its response; log it unless that was chosen."""
         self._stats.count("items_of_other_pages")
         if not origin.is_chosen:
@@ -404,7 +404,7 @@ class CarriedPages:
                     del pages[key]
 
 
-class RecentDict(Generic[K, V]):
+class RecentTable(Generic[K, V]):
     """A dict that forgets the keys that were not used for longest.
 
     There are two dicts. A key that is used moves to the young one. When that is full it becomes the old one, and what
@@ -413,7 +413,7 @@ class RecentDict(Generic[K, V]):
     Args:
         most: keys of each of the two dicts, so that ``most`` to twice as many are kept.
 
-    >>> recent = RecentDict[str, int](most=2)
+    >>> recent = RecentTable[str, int](most=2)
     >>> for number, letter in enumerate("abcd"):
     ...     recent[letter] = number
     >>> recent.get("a"), recent.get("d"), recent.has_forgotten

@@ -24,7 +24,7 @@ from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.concurrency import when_awaited
 from dedupcrawl.crawl.context import context_of
-from dedupcrawl.crawl.feed_files import OverwrittenFeeds
+from dedupcrawl.crawl.feed_files import OverwrittenFeedTracker
 from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.page_view import META_KEY, TextFieldWriter, VerdictFieldWriter, drop_view, set_current_page
 from dedupcrawl.crawl.responses import SKIP, SKIPPED
@@ -73,7 +73,7 @@ class DedupPipeline:
         self._media = MediaRequestCounts()
         self._progress = ProgressMonitor(crawler, context.options, context.stats, context.client)
         self._heap = FrozenHeap()
-        self._overwritten: OverwrittenFeeds | None = None
+        self._overwritten: OverwrittenFeedTracker | None = None
         self._has_begun = self._is_finished = False
         connect = crawler.signals.connect
         connect(self.begin, signals.engine_started)
@@ -206,7 +206,7 @@ class DedupPipeline:
         exporter = self._crawler.get_extension(FeedExporter)
         if exporter is None or not self._options.drops:
             return
-        self._overwritten = OverwrittenFeeds(exporter, self._context.client)
+        self._overwritten = OverwrittenFeedTracker(exporter, self._context.client)
         closes = self._options.on_overwrite == "close"
         if not await self._overwritten.find(if_unknown=closes):
             return

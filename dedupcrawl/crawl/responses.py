@@ -13,7 +13,7 @@ from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, sleep
-from dedupcrawl.crawl.item_pages import OTHER_ITEM, OTHER_PAGE, CarriedPage, ItemNotices, ItemPages
+from dedupcrawl.crawl.item_pages import OTHER_ITEM, OTHER_PAGE, CarriedPage, ItemNotice, ItemPages
 from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.decision import BY_URL, Status, Verdict, unchecked
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.crawl.claims import ClaimManager, UnsettledClaim
     from dedupcrawl.crawl.concurrency import ThreadPool
-    from dedupcrawl.crawl.item_pages import ItemOrigin, Source
+    from dedupcrawl.crawl.item_pages import ItemSource, Source
     from dedupcrawl.crawl.items import PageRecorder, ResponseState, ResponseTracker
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
@@ -153,7 +153,7 @@ class PageJudge:
         self._batcher = MicroBatchQueue(reader, claims)
         self.fields = ItemFields(options.item_fields, stats)  #: those that are judged
         self.pages = ItemPages(options, reader)  #: finds the pages that items are about
-        self._notices = ItemNotices(stats)
+        self._notices = ItemNotice(stats)
 
     async def claim(self, item: Any, response: Response | None, *, again: bool = False) -> ItemClaim:
         """Return the claim of an item.
@@ -174,7 +174,7 @@ class PageJudge:
         claim.in_flight += 1
         return claim
 
-    async def _claim_by_pages(self, origin: ItemOrigin, response: Response) -> ItemClaim:
+    async def _claim_by_pages(self, origin: ItemSource, response: Response) -> ItemClaim:
         """Return the claim of the first page that is kept, of those that decide about an item."""
         sources, is_copy = [*origin.pages], False
         for source in sources:
@@ -199,7 +199,7 @@ class PageJudge:
         verdict = Verdict(url, Status.DUPLICATE, keep, Relation.UNCHANGED, url, cluster, detector=BY_URL)
         return self._judged(ItemClaim(verdict), None)
 
-    def _kept_unchecked(self, origin: ItemOrigin, response: Response, reason: str) -> ItemClaim:
+    def _kept_unchecked(self, origin: ItemSource, response: Response, reason: str) -> ItemClaim:
         """Return the claim of an item that is kept although its page is dropped, or is not there."""
         url = origin.url or response.url
         self._notices.kept_unchecked(reason, url, response)

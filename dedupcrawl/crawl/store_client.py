@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.backlog import Backlog
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, ThreadPool, sleep
-from dedupcrawl.crawl.delivery import Delivery
+from dedupcrawl.crawl.delivery import BacklogClient
 from dedupcrawl.crawl.settings import as_setting
 from dedupcrawl.crawl.stats import CallStats, OutageState
 from dedupcrawl.deduplicator import Deduplicator
@@ -80,7 +80,7 @@ class StoreClient:
         self._ended = False  # the store is closed
         self._away = 0.0  # seconds of the ended outages
         self._given_up = OneShotEvent()  # the patience is over, or the client is closed
-        self._delivery: Delivery
+        self._delivery: BacklogClient
         self.dedup: Deduplicator
         self.backlog: Backlog
         self.is_open = False
@@ -93,7 +93,7 @@ class StoreClient:
         """Use this deduplicator and its store from now on."""
         self.dedup = dedup
         self.backlog = Backlog(self._options, dedup.scheme, self._stats)
-        self._delivery = Delivery(self.backlog, dedup, self._stats, self._run)
+        self._delivery = BacklogClient(self.backlog, dedup, self._stats, self._run)
         self.is_open = True
         if dedup.store.remote:
             self._threads = self._threads or ThreadPool()

@@ -47,7 +47,7 @@ _HEAD = Struct(">16s?II?I")
 _ID_BYTES = 16  # ids on a cluster have up to 14
 
 
-class WaitingClaims:
+class WaitingClaimTable:
     """Claims that wait for the same feeds.
 
     A claim to which somebody still refers, such as its response, is returned as the same object.

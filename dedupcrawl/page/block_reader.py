@@ -80,7 +80,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
     tree, reasons, kept = classify(root, options)
-    reading = Reading(reasons, kept, kept)
+    reading = ChoiceResult(reasons, kept, kept)
     unread = unread_bytes(tree.blocks, reasons)
     chosen = corrected_blocks(tree, reasons, kept, unread)
     corrected = reading if chosen is None else _corrected(tree, reasons, chosen)
@@ -116,7 +116,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     )
 
 
-class Reading(NamedTuple):
+class ChoiceResult(NamedTuple):
     """A choice of blocks."""
 
     reasons: list[str]  #: of each block
@@ -124,7 +124,7 @@ class Reading(NamedTuple):
     in_sentences: int  #: of it, without links if the block model chose it
 
 
-def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> Reading:
+def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> ChoiceResult:
     """Return the choice of the block model, which leaves the reasons of other blocks as they are."""
     trim_choice(tree.blocks, chosen)
     corrected = [
@@ -133,10 +133,10 @@ def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> Readi
     ]
     kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     links = sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-    return Reading(corrected, kept, kept - links)
+    return ChoiceResult(corrected, kept, kept - links)
 
 
-def _is_compared(reading: Reading, corrected: Reading) -> bool:
+def _is_compared(reading: ChoiceResult, corrected: ChoiceResult) -> bool:
     """Return whether the choice of the rules is compared, although the block model may have corrected it.
 
     The model cuts the same article differently on two sites, so two articles are compared by the rules. A shorter text

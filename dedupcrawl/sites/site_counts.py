@@ -146,7 +146,7 @@ class SiteNotice:
 
 
 @dataclass(slots=True)
-class SiblingGroups:
+class SiblingCounts:
     """Groups of pages of a site that are siblings of one another.
 
     A sibling is filed, too, and only the newest pages of a text are compared. So a page may be a sibling of one that is
@@ -191,7 +191,7 @@ class SiteCount:
     most: int = 0  #: the largest of these numbers so far
     #: URLs of two pages that are alike, and of two that are not read
     examples: dict[NoticeKind, tuple[str, str]] = field(default_factory=dict)
-    groups: SiblingGroups = field(default_factory=SiblingGroups)  #: of siblings
+    groups: SiblingCounts = field(default_factory=SiblingCounts)  #: of siblings
 
     def add(self, url: str, relation: Relation | None, of: str | None, reason: str | None) -> bool:
         """Count a page; return whether it made the site more conspicuous.

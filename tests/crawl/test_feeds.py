@@ -16,7 +16,7 @@ from scrapy.extensions.feedexport import FileFeedStorage
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.crawl.backlog import SpoolFolder, spool_name
-from dedupcrawl.crawl.feed_files import MAX_LOOKED, OverwrittenFeeds
+from dedupcrawl.crawl.feed_files import MAX_LOOKED, OverwrittenFeedTracker
 from dedupcrawl.crawl.feeds import MAX_CLAIMS
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import ClaimState, Record
@@ -286,7 +286,7 @@ def test_a_store_that_cannot_tell_whether_it_knows_pages(tmp_path: Path, claims:
     store = SimpleNamespace(records=lambda _: repeat(claim, claims or 0))
     client = SimpleNamespace(is_open=True, call=call, dedup=SimpleNamespace(store=store))
     for if_unknown in (False, True):
-        feeds = OverwrittenFeeds(cast("Any", exporter), cast("Any", client))
+        feeds = OverwrittenFeedTracker(cast("Any", exporter), cast("Any", client))
         found = asyncio.run(feeds.find(if_unknown=if_unknown))
         assert found == (if_unknown and claims != 0)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Claim, Status, Verdict
 from dedupcrawl.crawl.items import ItemClaim, OutcomeCounts, PageState, ResponseState
-from dedupcrawl.crawl.waiting_claims import MAX_MEMORY, WaitingClaims, waits_for_feeds_only
+from dedupcrawl.crawl.waiting_claims import MAX_MEMORY, WaitingClaimTable, waits_for_feeds_only
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def filed(id: int = 1, record: Record | None = None, supersedes: tuple[int, ...]
     size=st.integers(1, 4),
 )
 def test_claims_are_read_back(rows: list[tuple[bool, int, Record | None, tuple[int, ...]]], size: int) -> None:
-    waiting = WaitingClaims([FEED])
+    waiting = WaitingClaimTable([FEED])
     outcomes = OutcomeCounts()
     for unchecked, id, record, supersedes in rows:
         assert waiting.add(scraped(filed(id, record, supersedes), unchecked=unchecked, outcomes=outcomes))
@@ -75,14 +75,14 @@ def test_claims_are_read_back(rows: list[tuple[bool, int, Record | None, tuple[i
 
 
 def test_a_page_of_which_nothing_is_filed_waits_too() -> None:
-    waiting = WaitingClaims([FEED])
+    waiting = WaitingClaimTable([FEED])
     assert waiting.add(scraped(None))
     ((found,),) = waiting.chunks(9)
     assert (found.claim, found.record, found.state) == (None, None, PageState.SCRAPED)
 
 
 def test_a_claim_that_is_in_use_stays_the_same_object() -> None:
-    waiting = WaitingClaims([FEED, OTHER])
+    waiting = WaitingClaimTable([FEED, OTHER])
     used, other = scraped(filed(1)), scraped(filed(2))
     used.feeds |= {FEED, OTHER}
     assert waiting.add(used)
@@ -102,7 +102,7 @@ def test_a_claim_that_is_in_use_stays_the_same_object() -> None:
 
 @pytest.mark.parametrize("stored", [(False, True), (True, False), (False, False)])
 def test_an_item_is_lost_if_one_of_its_feeds_is(stored: tuple[bool, bool]) -> None:
-    waiting = WaitingClaims([FEED, OTHER])
+    waiting = WaitingClaimTable([FEED, OTHER])
     used = scraped(filed(1))
     assert waiting.add(used)
     assert waiting.add(scraped(filed(2)))
@@ -115,7 +115,7 @@ def test_an_item_is_lost_if_one_of_its_feeds_is(stored: tuple[bool, bool]) -> No
 
 def test_a_full_disk_leaves_what_was_written(tmp_path: Path) -> None:
     record = Record("http://a", (), (bytes(MAX_MEMORY // 3),), 0.0)
-    waiting = WaitingClaims([FEED], str(tmp_path / "missing"))
+    waiting = WaitingClaimTable([FEED], str(tmp_path / "missing"))
     written = [waiting.add(scraped(filed(id, record))) for id in (1, 2, 3, 4)]
     assert written == [True, True, False, False]
     assert [claim.claim and claim.claim.id for chunk in waiting.chunks(9) for claim in chunk] == [1, 2]

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ def outage(block: Block, runner: PageRunner) -> None:
         stats.outage_began(away.value)
         stats.outage_ended(63.2, 412)
         stats.replayed(430, 9, 0)
+        stats.spool_left(Path("/home/me/news/.scrapy/dedup-spool/7d1f/0b5e.sqlite"), 217)
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)

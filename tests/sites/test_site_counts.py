@@ -26,7 +26,7 @@ from dedupcrawl.sites.site_counts import (
     MIN_PAGES,
     MIN_UNREAD_PAGES,
     NoticeKind,
-    SiblingGroups,
+    SiblingCounts,
     SiteCounts,
     SiteNotice,
 )
@@ -266,7 +266,7 @@ def test_a_group_is_found_among_many_small_ones() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 32)), max_size=300))
 def test_no_group_is_larger_than_it_is(pages: list[tuple[int, int]]) -> None:
-    groups, sizes = SiblingGroups(), Counter[int]()
+    groups, sizes = SiblingCounts(), Counter[int]()
     for group, back in pages:
         if sizes[group]:
             groups.add(f"{group}/{sizes[group]}", f"{group}/{max(sizes[group] - back, 0)}")

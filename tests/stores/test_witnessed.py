@@ -8,7 +8,7 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page, Pending, Status
 from dedupcrawl.stores.base import ClaimState
-from dedupcrawl.stores.redis.seen_workers import MAX_WORKERS, SeenWorkers
+from dedupcrawl.stores.redis.seen_workers import MAX_WORKERS, SeenWorkerTable
 from tests.stores.conftest import KINDS
 from tests.stores.factories import file, key
 from tests.texts import ENGLISH
@@ -114,7 +114,7 @@ def test_scraped_claim_of_a_worker_that_was_not_seen_alive_is_waited_for(server:
 
 
 def test_workers_that_are_remembered_are_bounded() -> None:
-    seen = SeenWorkers()
+    seen = SeenWorkerTable()
     for n in range(3 * MAX_WORKERS):
         assert not seen.sees(b"%d" % n, 1)
     assert seen.sees(b"%d" % n, 2)

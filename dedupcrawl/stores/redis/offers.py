@@ -65,7 +65,7 @@ class OfferClient:
         self._lock = Lock()
         self._serials = count(1)
         self._unconfirmed_claims: set[bytes] = set()  # serial numbers of offers that got no reply
-        self._unconfirmed_records: dict[bytes, _Unconfirmed] = {}  # by their values
+        self._unconfirmed_records: dict[bytes, _UnconfirmedOffer] = {}  # by their values
         self.mark = b""
         self.highest = 0  # id that this object has seen
 
@@ -93,7 +93,7 @@ class OfferClient:
         except StoreUnreachableError as error:
             if not (is_stored or isinstance(error, RequestNotSentError)):
                 value, keys = cast("tuple[bytes, bytes]", request[VALUE : VALUE + 2])
-                self._unconfirmed_records[value] = _Unconfirmed(keys)
+                self._unconfirmed_records[value] = _UnconfirmedOffer(keys)
             raise
 
     def add_many(self, records: Sequence[Record], since: int) -> list[int | list[Any]]:
@@ -118,7 +118,7 @@ class OfferClient:
         except RequestNotSentError:
             raise
         except StoreError:  # of one request, or of all: the others may have been filed
-            self._unconfirmed_records.update((value, _Unconfirmed(keys)) for _, value, keys, _ in packed)
+            self._unconfirmed_records.update((value, _UnconfirmedOffer(keys)) for _, value, keys, _ in packed)
             raise
 
     def _request(self, record: Record, since: int, lease: int, serial: bytes, supersede: bytes = b"") -> Arguments:
@@ -187,7 +187,7 @@ class OfferClient:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Unconfirmed:
+class _UnconfirmedOffer:
     """A record that got no reply, by one call."""
 
     keys: bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 MAX_WORKERS = 4096  #: workers that are remembered; of more the first is forgotten, until it is seen again
 
 
-class SeenWorkers:
+class SeenWorkerTable:
     """The workers whose lease was seen to be renewed.
 
     A lease that runs is no sign of life: it outlives a killed worker by up to its duration. A renewal is one.

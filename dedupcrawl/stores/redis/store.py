@@ -19,7 +19,7 @@ from dedupcrawl.stores.redis.info import namespace_info, remove_namespace, worke
 from dedupcrawl.stores.redis.namespace import MAX_ID, decode_candidate, milliseconds, open_namespace
 from dedupcrawl.stores.redis.offers import MAX_IDS_PER_CALL, OfferClient, join_keys
 from dedupcrawl.stores.redis.packed_urls import pack_url
-from dedupcrawl.stores.redis.seen_workers import SeenWorkers
+from dedupcrawl.stores.redis.seen_workers import SeenWorkerTable
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class RedisStore(ServerStore):
         super().__init__(address, namespace, scheme, options)
         self._layout = address.layout
         self._is_entered = False
-        self._seen = SeenWorkers()
+        self._seen = SeenWorkerTable()
         self._ttl_argument: Argument = "" if self._ttl is None else self._ttl
         self._own: set[int] = set()  # ids of own claims
         self._lost = 0  # how many own claims others have removed, as far as this object has noticed

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP
-from dedupcrawl.stores.redis.seen_workers import SeenWorkers
+from dedupcrawl.stores.redis.seen_workers import SeenWorkerTable
 from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, long_id, others_in, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
 
@@ -113,7 +113,7 @@ class ShardReader:
         self._life = lease / 4 if asks_servers else 0.0
         self._asks_servers = asks_servers
         self._known: dict[bytes, float] = {}  # token -> until when its worker is taken for alive
-        self._seen = SeenWorkers()
+        self._seen = SeenWorkerTable()
         self._witnessed: set[bytes] = set()  # tokens of the workers among them whose lease was seen to be renewed
         self.tokens: set[bytes] = set()  #: all that this store object had
         self.own: dict[int, UnsettledClaim] = {}  #: own claims, by the ids of their candidates

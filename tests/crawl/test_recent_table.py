@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.crawl.item_pages import RecentDict
+from dedupcrawl.crawl.item_pages import RecentTable
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans())), st.integers(1, 8))
 def test_it_keeps_the_keys_used_last_and_no_more_than_twice_its_size(
     operations: list[tuple[int, bool]], most: int
 ) -> None:
-    recent, used = RecentDict[int, int](most), list[int]()
+    recent, used = RecentTable[int, int](most), list[int]()
     stored: dict[int, int] = {}
     for number, (key, is_set) in enumerate(operations):
         found = recent.get(key)
@@ -28,7 +28,7 @@ def test_it_keeps_the_keys_used_last_and_no_more_than_twice_its_size(
 
 
 def test_a_default_is_returned_and_not_stored() -> None:
-    recent = RecentDict[str, int](2)
+    recent = RecentTable[str, int](2)
     assert recent.get("a", 7) == 7
     assert recent.get("a") is None
     assert len(recent) == 0
