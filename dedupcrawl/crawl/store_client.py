@@ -76,6 +76,7 @@ class StoreClient:
         self._delivering: OneShotEvent | None = None  # exists while the backlog is delivered
         self._pause: OneShotEvent | None = None  # ends the current pause
         self._background = BackgroundTaskGroup()
+        self._is_behind = False  # the backlog may contain something
         self._closed = False  # the crawl ends
         self._ended = False  # the store is closed
         self._away = 0.0  # seconds of the ended outages
@@ -197,7 +198,7 @@ class StoreClient:
     @property
     def _is_ready(self) -> bool:
         """Whether pages may be judged now: they are compared with all earlier ones."""
-        return self.outage is None and self._delivering is None and not self.backlog.is_pending
+        return self.outage is None and self._delivering is None and not self._is_behind
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` after a delivery of the backlog; return its result.
@@ -268,11 +269,13 @@ class StoreClient:
     def defer_claims(self, claims: Sequence[Claim], state: PageState) -> None:
         """Store the state of claims as soon as possible."""
         self.backlog.add_claims(claims, state)
+        self._is_behind = True
         self._background.start(self.deliver_backlog())
 
     def defer_records(self, records: Sequence[Record]) -> None:
         """File pages, whose items are durable, as soon as possible."""
         self.backlog.add_records(records)
+        self._is_behind = True
         self._background.start(self.deliver_backlog())
 
     def deliver_left_behind(self) -> None:
@@ -295,6 +298,7 @@ class StoreClient:
         self._delivering = delivering = OneShotEvent()
         try:
             await self._deliver_all()
+            self._is_behind = self.backlog.is_pending
             self._end_outage()
         finally:
             self._delivering = None

@@ -26,6 +26,7 @@ def crawl(folder: Path, site: Site, server: Server, *extensions: str, reactor: s
     urls = [site.put(f"/{n}", plain(f"T{n}", text(n))) for n in range(PAGES)]
     settings = {
         "DEDUP_STORE": f"{server.url}?socket_timeout=5",
+        "DEDUP_CLOSE_PATIENCE": 0,
         "EXTENSIONS": {f"tests.crawl.components.{name}": 0 for name in extensions},
         **more,
     }

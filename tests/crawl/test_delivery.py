@@ -150,7 +150,8 @@ def test_a_page_is_judged_after_all_that_were_stored_before_it(server: Server, t
     found: list[Record | None] = []
 
     async def judge() -> None:
-        (page,) = crawl.add(range(1))
+        page = record(crawl.dedup, 1)
+        crawl.client.defer_records([page])
         assert not crawl.client.takes_batches
         found.append(await crawl.client.call(crawl.dedup.lookup, page.url))
 

@@ -251,6 +251,7 @@ def test_a_crawl_logs_that_its_store_is_away(site: Site, tmp_path: Path) -> None
     site.on_request = lambda count: network.cut() if count == 2 else None
     how: dict[str, Any] = {
         "LOGSTATS_INTERVAL": 0.1,
+        "DEDUP_CLOSE_PATIENCE": 0,
         "ITEM_PIPELINES": {"tests.crawl.components.Slow": 300},
         "SLOW": 1.0,
     }
