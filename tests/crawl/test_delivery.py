@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from redis import RedisCluster
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.crawl.site import Site
-    from tests.stores.servers import Server
+    from tests.stores.servers import Cluster, Server
 
 NAMESPACE = "news"
 TIMEOUT = 1.0  #: seconds that a call waits for its reply
@@ -42,12 +43,12 @@ def url_of(port: int, timeout: float = TIMEOUT) -> str:
 class Crawl:
     """The store client of a crawl, without the crawl."""
 
-    def __init__(self, url: str, folder: Path, patience: float = LIMIT) -> None:
+    def __init__(self, url: str, folder: Path, *, patience: float = LIMIT, lease: float = 60.0) -> None:
         crawler = get_crawler(Spider)
-        options = Options(url, NAMESPACE, Config(), spool=folder, close_patience=patience)
+        options = Options(url, NAMESPACE, Config(lease=lease), spool=folder, close_patience=patience)
         self.stats = CrawlStats(crawler)
         self.client = StoreClient(crawler, options, self.stats)
-        self.dedup = Deduplicator(url, NAMESPACE)
+        self.dedup = Deduplicator(url, NAMESPACE, config=options.config)
         self.client.connect(self.dedup)
 
     def add(self, numbers: range) -> list[Record]:
@@ -79,7 +80,7 @@ def record(dedup: Deduplicator, number: int) -> Record:
     return found
 
 
-def on_record(server: Server) -> set[int]:
+def on_record(server: Server | Cluster) -> set[int]:
     """Return the numbers of the pages that the server has."""
     with Deduplicator(server.url, NAMESPACE) as beside:
         return {int(each.record.url.rpartition("/")[2]) for each in beside.store.records()}
@@ -94,9 +95,28 @@ def test_a_page_whose_reply_was_lost_is_filed_in_the_same_crawl(server: Server, 
         crawl.run(crawl.deliver)
         assert proxy.lost == 5
     assert on_record(server) == {*range(PAGES)}
-    counts = crawl.stats.counts
-    assert (counts["spool/filed"], counts["spool/left"], counts["outages"]) == (PAGES, 0, 1)
+    assert (crawl.stats.counts["spool/filed"], crawl.stats.counts["spool/left"]) == (PAGES, 0)
     assert not [*tmp_path.rglob("*.sqlite")]
+
+
+def test_a_node_of_a_cluster_that_gives_no_reply_refuses_nothing(nodes: Cluster, tmp_path: Path) -> None:
+    """The node that keeps the leases replies: the store seems to be there."""
+    crawl = Crawl(f"{nodes.url}?socket_timeout={TIMEOUT}", tmp_path, lease=6.0)  # calls wait for a node for a second
+    crawl.add(range(PAGES))
+    meta = RedisCluster.from_url(nodes.url.partition(",")[0].replace("-cluster", ""))
+    leases: Any = meta.get_node_from_key(KeyNames(NAMESPACE).key("owners"))  # type: ignore[no-untyped-call]
+    mute = next(node for node in nodes.primaries() if node.port != leases.port)
+    meta.close()
+
+    async def falter() -> None:
+        with stopped([mute]):
+            await crawl.client.deliver_backlog()
+            assert crawl.client.backlog.is_pending
+        await crawl.deliver()
+
+    crawl.run(falter)
+    assert on_record(nodes) == {*range(PAGES)}
+    assert (crawl.stats.counts["spool/filed"], crawl.stats.counts["spool/left"]) == (PAGES, 0)
 
 
 @pytest.mark.parametrize("how", ["lose", "drop"])

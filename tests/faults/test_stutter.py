@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: The last fault is due with the last request: the store is away when the crawls end, unless the machine is very slow.
-SHORT = Plan(tuple(Fault), pages=96, times=5)
+SHORT = Plan(tuple(Fault), pages=96, times=3)
 ONE = replace(SHORT, faults=[Fault.PAUSE, Fault.STOP], gap=(0.0, 0.0))
 TWO = replace(SHORT, workers=2, delay=0.05, timeout=1.0, settings={"DEDUP_ON_STORE_ERROR": "wait"})
 
