@@ -376,8 +376,7 @@ def encode_normalized(text: str, *, fold_chinese: bool = False) -> bytes:
 
 def compared_text(page: Page) -> str:
     """Return the text of a page that detectors compare."""
-    text = page.text if page.compared is None else page.compared
-    return f"{text}\n{page.rest}" if page.rest else text
+    return f"{page.text}\n{page.rest}" if page.rest else page.text
 
 
 def _letter_points(packed: Points) -> Points:
