@@ -17,6 +17,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the sites; odd ones have other words and templates")
     parser.add_argument("--kind", choices=sorted(KINDS), action="append", help="only this kind (repeatable)")
     parser.add_argument("--harder", choices=[str(way) for way in Harder], action="append", default=[])
+    parser.add_argument("--abroad", action="store_true", help="other sites reprint a third of the pages")
     parser.add_argument("--verbose", action="store_true", help="print the verdicts that are wrong")
     return parser.parse_args()
 
@@ -46,7 +47,7 @@ def main() -> None:
     total = [0] * (len(_HEAD) - 1)
     print(_LINE.format(*_HEAD))
     for kind in options.kind or KINDS:
-        outcome = run(build(kind, options.seed, map(Harder, options.harder)))
+        outcome = run(build(kind, options.seed, map(Harder, options.harder), abroad=options.abroad))
         row = _row(outcome)
         total = [sum(pair) for pair in zip(total, map(int, row[1:]), strict=True)]
         print(_LINE.format(*row), flush=True)

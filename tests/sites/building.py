@@ -11,20 +11,35 @@ from tests.sites.copies import url_of, with_line
 from tests.sites.model import Copy, Harder, Site, SitePage, View
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.sites.model import Blueprint, Draft, Layout
     from tests.sites.words import Writer
 
 RELATED = 5  #: links to other pages beside a text
+REPRINTED = 3  #: every nth draft of a site is reprinted on another site
 
 _local_link = re.compile(r'(?<=href=")/[^"?]*')
 _facts = re.compile(r"<table.*?</table>|<dl.*?</dl>", re.DOTALL)
 
 
-def pages_of(plan: Blueprint, writer: Writer, harder: frozenset[Harder] = frozenset()) -> Site:
-    """Set all drafts, and their copies, into their templates."""
+def pages_of(
+    plan: Blueprint, writer: Writer, harder: frozenset[Harder] = frozenset(), abroad: Sequence[Blueprint] = ()
+) -> Site:
+    """Set all drafts, and their copies, into their templates.
+
+    Args:
+        plan: the site.
+        writer: of its words.
+        harder: what makes its pages harder to tell apart.
+        abroad: other sites, which reprint every ``REPRINTED``th draft in turn.
+    """
     press = _Press(plan, writer, harder)
     pages = [press.page(draft) for draft in plan.drafts]
     pages += [press.copy(draft, how) for draft in plan.drafts for how in draft.copies]
+    if abroad:
+        reprinted = enumerate(plan.drafts[::REPRINTED])
+        pages += [press.reprint(draft, abroad[number % len(abroad)], number) for number, draft in reprinted]
     writer.chance.shuffle(pages)
     return Site(writer.kind, writer.seed, tuple(pages))
 
@@ -59,6 +74,16 @@ class _Press:
         if how is Copy.SESSION:
             html = _local_link.sub(rf"\g<0>?{url.partition('?')[2]}", html)
         return SitePage(url, html, draft.content or draft.path, str(how))
+
+    def reprint(self, draft: Draft, site: Blueprint, number: int) -> SitePage:
+        """Set the text of a draft into the template of another site."""
+        url = f"https://{site.host}/reprint/{number}.html"
+        others = [(other.name, other.path) for other in site.drafts]
+        related = tuple(self._writer.sample(others, min(RELATED, len(others))))
+        bare = replace(draft, lead="", after="", beside="", head="", trail=site.frame.menu[:1])
+        title = f"{draft.title or draft.name}{self._writer.of(' - ', ' | ')}{site.frame.name}"
+        html = site.layout(View(bare, site.frame, url, related, title, f"<h1>{draft.heading or draft.name}</h1>"))
+        return SitePage(url, html, draft.content or draft.path, str(Copy.REPRINT))
 
     def _url(self, draft: Draft) -> str:
         return f"https://{draft.host or self._plan.host}{draft.path}"

@@ -54,6 +54,7 @@ class Copy(StrEnum):
     APP = "app"  #: another template, without captions, with a line that recommends an application
     ARCHIVED = "archived"  #: a line above the text: the page is not updated any more
     TRANSLATED = "translated"  #: a line above the text: there are other languages, or who translated it
+    REPRINT = "reprint"  #: the text on another site, in the template and under the name of that site
 
 
 class Harder(StrEnum):

@@ -70,7 +70,21 @@ def test_an_odd_seed_has_other_sentences(kind: str) -> None:
 
 def test_every_way_to_copy_is_there() -> None:
     made = [page.made for kind in KINDS for page in build(kind).pages if page.made]
-    assert {way: made.count(way) >= 3 for way in Copy} == dict.fromkeys(Copy, True)
+    own = {*Copy} - {Copy.REPRINT}
+    assert {way: made.count(way) >= 3 for way in own} == dict.fromkeys(own, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_sites_reprint_a_third_of_the_pages(kind: str) -> None:
+    alone, together = build(kind), build(kind, abroad=True)
+    reprinted = [page for page in together.pages if page.made == Copy.REPRINT]
+    assert sorted(page.url for page in alone.pages) == sorted(
+        {page.url for page in together.pages} - {page.url for page in reprinted}
+    )
+    assert len(reprinted) >= len(alone.contents) // 3
+    assert {page.content for page in reprinted} <= set(alone.contents)
+    hosts = {page.url.split("/")[2] for page in alone.pages}
+    assert not hosts & {page.url.split("/")[2] for page in reprinted}
 
 
 @pytest.mark.parametrize("kind", KINDS)
