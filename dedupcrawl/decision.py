@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, Self
 
 from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, VERSIONS, Match, Relation, no_opinion
-from dedupcrawl.fingerprinting import text_sketch_index
+from dedupcrawl.fingerprinting import TEMPLATE, text_sketch_index
 from dedupcrawl.identity import unread_reason
 from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
@@ -40,6 +40,7 @@ class Status(StrEnum):
 UNCHECKED_REASONS = {
     "empty": "it has no main text",
     "index": "it contains only links to other pages",
+    TEMPLATE: "its site repeats all of its text on other pages",
     "consent": "only a request for consent to cookies was found on it",
     LITTLE_READ: "most of its text was left out as no main text, and may tell it from others",
     "short": "its text is shorter than DEDUP_MIN_CHARS or has too few letters; only the detector exact, which is not "
@@ -289,17 +290,19 @@ class Matcher:
         return replace(finding, match=replace(finding.match, relation=Relation.SIBLING, evidence=evidence))
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
+        """Return the strongest match of the sketches of a page, also of those of its whole text."""
         best: Finding | None = None
-        for index, detector in enumerate(self.detectors):
-            new, old = record.sketches[index], candidate.record.sketches[index]
-            match = detector.compare(new, old) if new and old else None
-            if match is None:
-                continue
-            finding = Finding(candidate, match, detector.name)
-            if best is None or finding.order < best.order:
-                best = finding
-            if match.relation is Relation.IDENTICAL:  # no detector finds a stronger relation
-                break
+        whole = record.context.whole if record.context else ()
+        for sketches in (record.sketches, whole) if whole else (record.sketches,):
+            for detector, new, old in zip(self.detectors, sketches, candidate.record.sketches, strict=False):
+                match = detector.compare(new, old) if new and old else None
+                if match is None:
+                    continue
+                finding = Finding(candidate, match, detector.name)
+                if best is None or finding.order < best.order:
+                    best = finding
+                if match.relation is Relation.IDENTICAL:  # no detector finds a stronger relation
+                    return best
         return best
 
     def has_equal_text(self, new: Record, old: Record) -> bool:
@@ -385,7 +388,8 @@ class Policy:
 
     def _related(self, url: str, record: Record, findings: Sequence[Finding]) -> Decision:
         if not findings:
-            reason = unread_reason(record.identity)
+            reason = record.context.reason if record.context else ""
+            reason = reason or unread_reason(record.identity)
             if reason:  # it is filed nevertheless: pages with the same text are its copies
                 return Decision(unchecked(url, reason))
             return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))

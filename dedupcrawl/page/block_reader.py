@@ -34,7 +34,7 @@ from dedupcrawl.page.rules import (
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS, mark_discussion
+from dedupcrawl.page.structure import HEADINGS, listed_headings, mark_discussion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -108,6 +108,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         blocks=_blocks(tree, corrected.reasons) if options.blocks else (),
         kind=kind,
         unread=unread,
+        listed=listed_headings(tree.blocks, reasons, KEPT_REASONS),
         visible=_visible(tree, reasons, kind),
         removed=_removed(root, texts, text, rest),
         layout=layout_signature(tree.elements, tree.parents, texts.container),
