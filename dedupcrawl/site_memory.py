@@ -21,8 +21,9 @@ import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from dedupcrawl.errors import StoreError
@@ -88,23 +89,24 @@ class SiteMemory:
 
     def view(self, page: Page) -> SiteView | None:
         """Return what the site knows of a page; None for a page without URL or text."""
-        site, texts = site_of(page.url), _lines_of(page)
-        if not site or len(site) > MAX_SITE_CHARS or not texts:
+        site, lines = site_of(page.url), _lines_of(page)
+        if not site or len(site) > MAX_SITE_CHARS or not any(lines):
             return None
-        return _view(site, page, self._known(texts, site))
+        hashes, counts = self._counts(lines, site)
+        return _view(site, page, lines, hashes, counts)
 
     def repeated(self, page: Page) -> list[RepeatedLine]:
         """Return the lines of a page that its site repeats, in order."""
-        lines = self._known(_lines_of(page), site_of(page.url))
-        return [RepeatedLine(line.text, line.pages) for line in lines if line.pages >= KNOWN_PAGES]
+        lines = _lines_of(page)
+        _, counts = self._counts(lines, site_of(page.url))
+        pairs = zip(lines, counts, strict=True)
+        return [RepeatedLine(_decoded(line), pages) for line, pages in pairs if pages >= KNOWN_PAGES]
 
-    def _known(self, texts: Sequence[str], site: str) -> list[_Line]:
-        encoded = [*map(_encoded, texts)]
-        hashes = [*map(crc32, encoded)]
+    def _counts(self, lines: Sequence[bytes], site: str) -> tuple[list[int], list[int]]:
+        """Return for each line its hash, and the number of pages that have it."""
+        hashes = [*map(crc32, lines)]
         with self._lock:
-            table = self._table(site).lines
-            counts = [table.get(line, 0) for line in hashes]
-        return [*map(_Line, texts, hashes, map(len, encoded), counts)]
+            return hashes, [*map(self._table(site).lines.get, hashes, repeat(0))]
 
     def count(self, view: SiteView | None) -> None:
         """Count the lines of a page that is kept."""
@@ -173,36 +175,31 @@ class SiteMemory:
         return table
 
 
-class _Line(NamedTuple):
-    """A line of a page."""
-
-    text: str
-    hash: int  #: CRC-32
-    size: int  #: bytes
-    pages: int  #: of the site that have it
-
-
-def _view(site: str, page: Page, lines: Sequence[_Line]) -> SiteView:
-    """Return the page as its site knows it."""
-    total = sum([line.size for line in lines])
-    new = sum([line.size for line in lines if not line.pages])
+def _view(site: str, page: Page, lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> SiteView:
+    """Return the page as its site knows it, by its lines, their hashes, and the number of pages that have each."""
+    known = 0
+    new = total = sum(map(len, lines))
+    if any(counts):
+        new -= sum([len(line) for line, pages in zip(lines, counts, strict=True) if pages])
+        known = sum([len(line) for line, pages in zip(lines, counts, strict=True) if pages >= KNOWN_PAGES])
     is_counted = new >= max(MIN_OWN_BYTES, MIN_OWN_SHARE * total) and not is_list(page)
-    counted = _counted(lines) if is_counted else ()
-    own = [line for line in lines if line.pages < KNOWN_PAGES]
-    left = sum([line.size for line in own])
+    counted = _counted(lines, hashes, counts) if is_counted else ()
+    left = total - known
     if left <= MAX_TEMPLATE_SHARE * total:
         return SiteView(site, counted, is_template=True)
-    is_reduced = len(own) < len(lines) and left >= max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * total)
-    return SiteView(site, counted, "\n".join([line.text for line in own]) if is_reduced else None)
+    if not known or left < max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * total):
+        return SiteView(site, counted)
+    own = b"\n".join([line for line, pages in zip(lines, counts, strict=True) if pages < KNOWN_PAGES])
+    return SiteView(site, counted, _decoded(own))
 
 
-def _counted(lines: Sequence[_Line]) -> tuple[int, ...]:
+def _counted(lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
     """Return the hashes of the lines to count: those that the site has had, and the first and last new ones."""
-    long = [line for line in lines if line.size >= MIN_LINE_BYTES]
-    new = [line.hash for line in long if not line.pages]
+    long = [at for at, line in enumerate(lines) if len(line) >= MIN_LINE_BYTES]
+    new = [hashes[at] for at in long if not counts[at]]
     if len(new) > FIRST_LINES + LAST_LINES:
         new = new[:FIRST_LINES] + new[-LAST_LINES:]
-    return (*[line.hash for line in long if line.pages], *new)
+    return (*[hashes[at] for at in long if counts[at]], *new)
 
 
 def is_list(page: Page) -> bool:
@@ -210,9 +207,9 @@ def is_list(page: Page) -> bool:
     return page.listed >= MIN_LISTED or _lists(page.title.lstrip()) is not None
 
 
-def _lines_of(page: Page) -> list[str]:
-    return [line for line in compared_text(page).split("\n", MAX_READ_LINES)[:MAX_READ_LINES] if line]
+def _lines_of(page: Page) -> list[bytes]:
+    return compared_text(page).encode("utf-8", "surrogatepass").split(b"\n", MAX_READ_LINES)[:MAX_READ_LINES]
 
 
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")

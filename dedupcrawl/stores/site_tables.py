@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-BASE_LINES, PAGE_LINES, MAX_LINES = 32, 10, 4096
+BASE_LINES, PAGE_LINES, MAX_LINES = 16, 10, 4096
 MAX_COUNT = 255  #: pages of a line that are counted
 MAX_SITES = 100_000  #: tables that a store keeps; with more, any of them are removed
 
