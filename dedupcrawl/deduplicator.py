@@ -355,11 +355,12 @@ class Deduplicator(Closing):
 
         def work() -> list[Claim | Pending]:
             claims.clear()
-            claims.extend(self.claim_record(record, url) for record, url in pages)
+            claims.extend(self._filer.claim(record, url, versions=True, give_up=False) for record, url in pages)
             return claims
 
         try:
-            return self.store.together(work)
+            judged = self.store.together(work)
+            return [self._counted(each) if isinstance(each, Claim) else each for each in judged]
         except BaseException:
             with suppress(StoreError):
                 self.release([claim for claim in claims if isinstance(claim, Claim)])

@@ -105,6 +105,7 @@ class SiteMemory:
     def _counts(self, lines: Sequence[bytes], site: str) -> tuple[list[int], list[int]]:
         """Return for each line its hash, and the number of pages that have it."""
         hashes = [*map(crc32, lines)]
+        self._load(site)
         with self._lock:
             return hashes, [*map(self._table(site).lines.get, hashes, repeat(0))]
 
@@ -149,18 +150,30 @@ class SiteMemory:
         with suppress(StoreError):
             self.exchange()
 
+    def _load(self, site: str) -> None:
+        """Load the table of a site from a local store; a remote one is asked later.
+
+        The store is called without the lock: another thread may count a page within a transaction.
+        """
+        with self._lock:
+            if site in self._tables:
+                return
+            if self._remote:
+                self._unknown.add(site)
+        stored: Mapping[str, bytes] = {}
+        if not self._remote:
+            with suppress(StoreError):
+                stored = self._store.load_sites([site])
+        with self._lock:
+            if site not in self._tables:
+                self._keep(site, unpack_site(stored.get(site)))
+
     def _table(self, site: str) -> SiteTable:
         table = self._tables.get(site)
-        if table is not None:
-            self._tables.move_to_end(site)
-            return table
-        if self._remote:
-            self._unknown.add(site)
+        if table is None:  # another thread has met so many sites since it was loaded
             return self._keep(site, SiteTable())
-        stored: Mapping[str, bytes] = {}
-        with suppress(StoreError):
-            stored = self._store.load_sites([site])
-        return self._keep(site, unpack_site(stored.get(site)))
+        self._tables.move_to_end(site)
+        return table
 
     def _keep(self, site: str, table: SiteTable) -> SiteTable:
         """Keep a table with the counts that the store does not have; forget the sites that were met longest ago."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import dataclass
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
-from dedupcrawl import Config, Deduplicator, Verdict
+from dedupcrawl import Config, Deduplicator, Page, Verdict
 from dedupcrawl.errors import StoreError
 from dedupcrawl.site_memory import EXCHANGE_PAGES, KNOWN_PAGES, SiteMemory
-from dedupcrawl.stores.site_tables import SiteTables, unpack_site
+from dedupcrawl.stores.site_tables import SiteTables, SiteView, unpack_site
 from tests.sites.words import Writer
 
 if TYPE_CHECKING:
@@ -365,6 +366,41 @@ def test_a_remote_store_is_not_asked_while_a_page_is_read() -> None:
         assert tables.calls == []
     memory.exchange()
     assert tables.calls == ["merge"]
+
+
+class Waiting(SiteTables):
+    """Tables of a store that another thread uses within a transaction."""
+
+    def __init__(self) -> None:
+        self.entered, self.go_on = Event(), Event()
+
+    def load_sites(self, sites: Sequence[str]) -> dict[str, bytes]:
+        self.entered.set()
+        assert self.go_on.wait(10)
+        return {}
+
+
+def test_a_page_can_be_counted_while_another_thread_waits_for_the_store() -> None:
+    tables = Waiting()
+    memory = SiteMemory(tables, remote=False)
+    reading = Thread(target=memory.view, args=(Page.from_text("a line of text", "https://a.example/"),))
+    reading.start()
+    assert tables.entered.wait(10)
+    counting = Thread(target=memory.count, args=(SiteView("b.example", (1, 2)),))
+    counting.start()
+    counting.join(10)
+    assert not counting.is_alive()
+    tables.go_on.set()
+    reading.join(10)
+
+
+def test_pages_that_are_claimed_together_are_counted_once(tmp_path: Path) -> None:
+    with Deduplicator(f"lmdb://{tmp_path}/store") as dedup:
+        records = [(dedup.fingerprint(Page.from_text(post.body, f"{BLOG}/{post.number}")), "u") for post in POSTS[:4]]
+        claims = dedup.claim_records([(record, url) for record, url in records if not isinstance(record, Verdict)])
+        assert len(claims) == 4
+        dedup.renew()
+        assert [unpack_site(value).pages for _, value in dedup.store.sites()] == [4]
 
 
 def test_the_store_gets_counts_now_and_then() -> None:
