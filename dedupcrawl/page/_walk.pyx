@@ -586,6 +586,8 @@ cdef inline void _put(Buffer* out, const char* text) noexcept:
 cdef inline void _put_bytes(Buffer* out, const char* text, size_t size) noexcept:
     cdef char* data
     cdef size_t room
+    if not size:  # there may be no buffer yet
+        return
     if size > out.room - out.used:
         room = 2 * (out.used + size) + 4096
         data = NULL if out.error else <char*>realloc(out.data, room)

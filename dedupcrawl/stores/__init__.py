@@ -12,6 +12,7 @@ from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.redis.address import SHARDED, URL_FORMS, is_server, read_address
 from dedupcrawl.stores.transactional import MemoryStore
+from dedupcrawl.stores.validation import NAMESPACE_BYTES, is_namespace
 from dedupcrawl.utils.redaction import hide_password, hide_password_in
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ __all__ = ["list_namespaces", "open_existing", "open_store"]
 
 MEMORY = "memory://"
 LMDB = "lmdb://"
-NAMESPACE_BYTES = 200  #: highest number of bytes of a namespace in UTF-8
 
 
 def open_store(
@@ -133,7 +133,7 @@ def _folder(url: str) -> Path:
 
 
 def _check_namespace(namespace: str) -> None:
-    if not _is_text(namespace) or not 0 < len(namespace.encode()) <= NAMESPACE_BYTES or "\0" in namespace:
+    if not is_namespace(namespace):
         raise SettingError("namespace", namespace, f"1 to {NAMESPACE_BYTES} bytes of UTF-8, none of them zero")
 
 

@@ -238,15 +238,18 @@ class LmdbTables:
         self._keys = transaction.cursor(handles.keys)
 
     def next_id(self) -> int:
-        last = self._transaction.get(_LAST_ID_KEY, b"", self._handles.claims)
+        last = self._transaction.get(_LAST_ID_KEY, bytes(ID_BYTES), self._handles.claims)
         id = int.from_bytes(last, "big") + 1
+        if len(last) != ID_BYTES or id > MAX_ID:
+            raise _last_id_error()
         self._transaction.put(_LAST_ID_KEY, _pack_id(id), db=self._handles.claims)
         return id
 
     def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
         packed = _pack_id(id)
         # Ids only rise. With ``append`` LMDB fills its pages instead of leaving them half empty.
-        self._transaction.put(packed, value, append=True, db=self._handles.records)
+        if not self._transaction.put(packed, value, append=True, db=self._handles.records):
+            raise _last_id_error()
         self._keys.putmulti([(_SET, key + packed) for key in keys])
 
     def delete_record(self, id: int) -> None:
@@ -330,6 +333,12 @@ class LmdbTables:
         if cursor.set_range(_pack_id(start)):
             for key, value in cursor.iternext():
                 yield int.from_bytes(key, "big"), value
+
+
+def _last_id_error() -> StoreError:
+    return StoreError(
+        "The last id given in the table of claims is damaged: export the namespace and import it into another."
+    )
 
 
 def _pack_id(id: int) -> bytes:

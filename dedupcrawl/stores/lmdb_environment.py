@@ -37,7 +37,8 @@ from filelock import FileLock, Timeout
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import check_scheme
-from dedupcrawl.utils.redaction import SecretSeed
+from dedupcrawl.stores.validation import parse_scheme
+from dedupcrawl.utils.redaction import SECRET_BYTES, SecretSeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -228,8 +229,11 @@ def open_namespace(
     def work(transaction: Transaction) -> tuple[str, SecretSeed | None]:
         stored = transaction.get(key, db=meta)
         if stored is not None:
+            kept = transaction.get(secret_key, db=meta)
+            if parse_scheme(stored) is None or len(kept or b"") not in {0, SECRET_BYTES}:
+                raise StoreError(f"The store {url} is damaged: namespace {namespace!r} has no configuration of ours.")
             check_scheme(url, namespace, stored.decode(), scheme or stored.decode())
-            return stored.decode(), SecretSeed.from_stored(transaction.get(secret_key, db=meta))
+            return stored.decode(), SecretSeed.from_stored(kept)
         if scheme is None:
             known = ", ".join(map(repr, _stored_names(transaction, meta))) or "none"
             raise StoreError(f"The store {url} has no namespace {namespace!r}; it has {known}.")
@@ -270,7 +274,8 @@ def meta_table(environment: Environment, url: str) -> Table:
 
 def _stored_names(transaction: Transaction, meta: Table) -> list[str]:
     keys = transaction.cursor(meta).iternext(values=False)
-    return [key.removeprefix(_SCHEME_PREFIX).decode() for key in keys if key.startswith(_SCHEME_PREFIX)]
+    found = (key.removeprefix(_SCHEME_PREFIX) for key in keys if key.startswith(_SCHEME_PREFIX))
+    return [name.decode() for name in found if name.decode("utf-8", "replace").encode() == name]  # others are not ours
 
 
 class Environment:

@@ -34,6 +34,7 @@ from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import BUCKET_CAP, IDENTITY_BYTES, KEY_BYTES, SCAN_CAP, Candidate, ClaimState, Record
+from dedupcrawl.stores.validation import is_time, record_damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -51,13 +52,15 @@ def encode(record: Record) -> bytes:
     """Return a record as bytes.
 
     Raises:
-        StoreError: a key is not ``KEY_BYTES`` long, the identity is longer than ``IDENTITY_BYTES``, or the
-            record has more parts than the layout can count.
+        StoreError: a key is not ``KEY_BYTES`` long, the identity is longer than ``IDENTITY_BYTES``, the time is no
+            date, or the record has more parts than the layout can count.
     """
     if not {*map(len, record.keys)} <= _KEY_SIZES:
         raise StoreError(f"The record of {record.url!r} has a key that is not {KEY_BYTES} bytes long.")
     if len(record.identity) > IDENTITY_BYTES:
         raise StoreError(f"The record of {record.url!r} has an identity of more than {IDENTITY_BYTES} bytes.")
+    if not is_time(record.seen):
+        raise StoreError(f"The record of {record.url!r} was seen at {record.seen}, which is no Unix time.")
     url, cluster = record.url.encode(*_TEXT_ENCODING), record.cluster.encode(*_TEXT_ENCODING)
     counts = (len(record.keys), len(record.sketches), len(url), len(cluster), len(record.identity))
     try:
@@ -78,29 +81,41 @@ def decode(value: bytes, key: object) -> Record:
     _check(value, key)
     seen, keys, sketches, url, cluster, identity = _HEAD.unpack_from(value, _PREFIX.size)
     start = _PREFIX.size + _HEAD.size
-    lengths = [int.from_bytes(value[at : at + 4], "big") for at in range(start, start + 4 * sketches, 4)]
-    sizes = (*(KEY_BYTES,) * keys, *lengths, identity, url, cluster)
-    cuts = accumulate(sizes, initial=start + 4 * sketches)
+    first = start + 4 * sketches  # of the parts
+    lengths = struct.unpack_from(f">{sketches}I", value, start) if first <= len(value) else ()
+    if first + KEY_BYTES * keys + sum(lengths) + identity + url + cluster != len(value):
+        raise record_damage(key, "its parts do not have the sizes that it says")
+    cuts = accumulate((*(KEY_BYTES,) * keys, *lengths, identity, url, cluster), initial=first)
     parts = [value[left:right] for left, right in pairwise(cuts)]
+    try:
+        page, cluster_name = parts[-2].decode(*_TEXT_ENCODING), parts[-1].decode(*_TEXT_ENCODING)
+    except UnicodeDecodeError:
+        raise record_damage(key, "its URL or the name of its cluster is not UTF-8") from None
     return Record(
-        url=parts[-2].decode(*_TEXT_ENCODING),
+        url=page,
         keys=tuple(parts[:keys]),
         sketches=tuple(parts[keys:-3]),
         seen=seen,
-        cluster=parts[-1].decode(*_TEXT_ENCODING),
+        cluster=cluster_name,
         identity=parts[-3],
     )
 
 
 def decode_seen(value: bytes, key: object) -> float:
-    """Return only the Unix time at which an encoded record was seen, without verifying its checksum."""
+    """Return only the Unix time at which an encoded record was seen, without verifying its checksum.
+
+    Raises:
+        DamageError: the value is too short, or its time is no date.
+    """
     _check_length(value, key)
     time: float = _SEEN.unpack_from(value, _PREFIX.size)[0]
+    if not is_time(time):
+        raise record_damage(key, "its time is no date")
     return time
 
 
 def is_intact(value: bytes) -> bool:
-    """Whether :func:`decode` accepts these bytes."""
+    """Whether these bytes have a right checksum and a time. Whether their parts fit together, :func:`decode` finds."""
     try:
         _check(value, "")
     except DamageError:
@@ -114,12 +129,13 @@ def _check(value: bytes, key: object) -> None:
     if version != VERSION:
         raise DamageError(f"The record under {key!r} is damaged or has layout {version}, not {VERSION}.")
     if crc != crc32(memoryview(value)[_PREFIX.size :]):
-        raise DamageError(f"The record under {key!r} is damaged: its checksum is wrong.")
+        raise record_damage(key, "its checksum is wrong")
+    decode_seen(value, key)
 
 
 def _check_length(value: bytes, key: object) -> None:
     if len(value) < _PREFIX.size + _HEAD.size:
-        raise DamageError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")
+        raise record_damage(key, f"only {len(value)} bytes are left of it")
 
 
 OWNER_BYTES = 8  #: size of the random token that identifies a store object
@@ -288,13 +304,16 @@ class LiveRecords:
         The keys of a damaged record are not known: its entries are left in all buckets but those of
         ``probes``, and removed from the others when they are met there.
         """
-        value = self.tables.record(id)
-        if value is not None and is_intact(value):
-            return self.remove(id, notify_owner=notify_owner)
+        try:
+            if self.remove(id, notify_owner=notify_owner):
+                return True
+            is_damaged = False
+        except DamageError:
+            is_damaged = True
         self.tables.delete_keys(id, probes)
-        if value is not None:
+        if is_damaged:
             self._delete(id, (), notify_owner=notify_owner)
-        return value is not None
+        return is_damaged
 
     def _delete(self, id: int, keys: Iterable[bytes], *, notify_owner: bool) -> None:
         self.tables.delete_record(id)

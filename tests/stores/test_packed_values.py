@@ -126,7 +126,7 @@ def test_compiled_code_finds_the_same_damage_as_python(number: int, data: st.Dat
 def _outcome(codec: ValueCodec, value: bytes) -> object:
     try:
         return codec.unpack(value, lambda: "a")
-    except (DamageError, ValueError, IndexError) as error:
+    except DamageError as error:
         return type(error), str(error)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf, nan
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES, Candidate, ClaimState, Record, url_key
 from dedupcrawl.stores.records import VERSION, decode, decode_seen, encode
+from dedupcrawl.stores.validation import FIRST_TIME, LAST_TIME
 
 GOLDEN = {
     "full": (
@@ -36,7 +38,7 @@ records = st.builds(
     url=st.text(st.characters(), max_size=100),
     keys=st.lists(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), unique=True, max_size=20).map(tuple),
     sketches=st.lists(st.binary(max_size=300), max_size=5).map(tuple),
-    seen=st.floats(allow_nan=False),
+    seen=st.floats(FIRST_TIME, LAST_TIME),
     cluster=st.text(max_size=20),
     identity=st.binary(max_size=255),
 )
@@ -102,9 +104,11 @@ def test_another_version_is_named() -> None:
         Record("http://a", (b"short",), (), 0.0),
         Record("http://a", (), (b"",) * 256, 0.0),
         Record("http://a", (), (), 0.0, identity=b"x" * 256),
+        Record("http://a", (), (), inf),
+        Record("http://a", (), (), nan),
         Record("http://a", tuple(n.to_bytes(KEY_BYTES, "big") for n in range(65536)), (), 0.0),
     ],
-    ids=["key size", "sketches", "identity", "keys"],
+    ids=["key size", "sketches", "identity", "endless", "no time", "keys"],
 )
 def test_what_the_layout_cannot_hold_is_refused(record: Record) -> None:
     with pytest.raises(StoreError, match="'http://a'"):

@@ -35,7 +35,7 @@ cdef extern from *:
     Py_ssize_t send_some(int fd, const char* data, size_t size) nogil
     Py_ssize_t receive_some(int fd, char* room, size_t size) nogil
 
-VERSION = 2  # of what Python expects of this module
+VERSION = 3  # of what Python expects of this module
 CAN_EXCHANGE = bool(LINUX)
 
 cdef enum:
@@ -129,6 +129,14 @@ cdef const uint8_t* _read_number(const uint8_t* at, const uint8_t* end, Py_ssize
     return at + 5
 
 
+cdef str _text_in(bytes text):
+    """Return a text; None for what is not UTF-8."""
+    try:
+        return text.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None
+
+
 cdef class UrlPacker:
     """Packs URLs.
 
@@ -181,8 +189,7 @@ cdef class UrlPacker:
         packed += 1
         size -= 1
         if start >= starts:
-            url = first + PyBytes_FromStringAndSize(<const char*> packed, size)
-            return url.decode("utf-8", "surrogatepass")
+            return _text_in(first + PyBytes_FromStringAndSize(<const char*> packed, size))
         cdef Room room
         space = PyBytes_GET_SIZE(first) + (8 * size // 6 + 2) * self.longest + 2 * size
         cdef char* begin = <char*> _take(&room, space)
@@ -190,7 +197,7 @@ cdef class UrlPacker:
         cdef char* end = self._unpack(packed, size, begin + PyBytes_GET_SIZE(first))
         url = None if end == NULL else PyBytes_FromStringAndSize(begin, end - begin)
         _give_back(&room)
-        return None if url is None else url.decode("utf-8", "surrogatepass")
+        return None if url is None else _text_in(url)
 
     cdef char* _unpack(self, const uint8_t* packed, Py_ssize_t size, char* out) noexcept:
         """Write what symbols stand for; return its end, NULL for symbols that were not packed so."""
@@ -204,6 +211,8 @@ cdef class UrlPacker:
             symbol = _symbol(packed, size, n)
             n += 1
             if symbol == CAPITAL:
+                if is_capital:
+                    return NULL
                 is_capital = 32
                 continue
             if symbol == RUN:
@@ -450,7 +459,9 @@ cdef class RecordPacker:
         cdef str url = self.urls._unpacked(at, end - at) if at < end else None
         if url is None:
             return None
-        cluster = (<bytes> parts.pop()).decode("utf-8", "surrogatepass") if head & CLUSTER else ""
+        cluster = _text_in(<bytes> parts.pop()) if head & CLUSTER else ""
+        if cluster is None:
+            return None
         identity = parts.pop() if head & IDENTITY else b""
         return Record(url, tuple(keys), tuple(parts), self._time_seen(low, milliseconds), cluster, None, identity)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
 import time
@@ -14,6 +13,7 @@ from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState, check_scheme
 from dedupcrawl.stores.redis.address import LAYOUTS, SHARDED
 from dedupcrawl.stores.redis.packed_records import unpack_record
+from dedupcrawl.stores.validation import parse_scheme
 from dedupcrawl.utils.redaction import SECRET_BYTES, SecretSeed
 
 if TYPE_CHECKING:
@@ -131,13 +131,9 @@ def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) 
             f"The store {shown} cannot be opened: it has format {parts[0]}, and this version reads format {known}; "
             "use another namespace and crawl again."
         )
-    try:
-        is_object = isinstance(json.loads(scheme or b""), dict)
-    except ValueError:
-        is_object = False
     shelves = _shelves_in(mark)
     layout = "" if len(parts) != 3 else SHARDED if shelves > 1 else parts[1]
-    if layout not in {*LAYOUTS, SHARDED} or not is_object:
+    if layout not in {*LAYOUTS, SHARDED} or parse_scheme(scheme or b"") is None:
         raise StoreError(f"The store {shown} is damaged: key {key!r} has a value that is not one of ours.")
     return NamespaceMeta(mark or b"", layout, (scheme or b"").decode(), shelves=shelves)
 

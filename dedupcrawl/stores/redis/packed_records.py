@@ -27,7 +27,15 @@ from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
-from dedupcrawl.stores.redis.packed_urls import pack_url_by_reference, packing, unpack_url_by_reference, url_packer
+from dedupcrawl.stores.redis.packed_urls import (
+    decode_text,
+    pack_url_by_reference,
+    packing,
+    unpack_url_by_reference,
+    url_packer,
+)
+from dedupcrawl.stores.redis.value_reader import MANY, ValueReader
+from dedupcrawl.stores.validation import is_time, record_damage
 
 VERSION = 5
 MIN_BYTES = 10  #: of a record: head, crc, seen, number of keys, and an empty URL
@@ -42,7 +50,6 @@ _SEEN_BYTES = 3
 _SEEN_RANGE = 1 << 24
 _TEXT = ("utf-8", "surrogatepass")
 _IDENTITY, _CLUSTER, _SKETCHES = 16, 8, 7  # bits of the head
-_MANY = 255  # a number from which on it takes more bytes
 record_packer = packing and packing.RecordPacker(
     url_packer,
     version=VERSION,
@@ -92,42 +99,46 @@ def unpack_record(value: bytes, milliseconds: int, key: object) -> Record:
     Raises:
         DamageError: the value is damaged or has another version.
     """
-    record: Record | None = None if record_packer is None else record_packer.unpack_record(value, milliseconds)
+    record: Record | None = None
+    if record_packer is not None and is_time(milliseconds / 1000):
+        record = record_packer.unpack_record(value, milliseconds)
     return unpack_record_by_reference(value, milliseconds, key) if record is None else record
 
 
 def unpack_record_by_reference(value: bytes, milliseconds: int, key: object) -> Record:
     """Return the same as :func:`unpack_record`, which compiled code does with undamaged records."""
     if len(value) < MIN_BYTES:
-        raise DamageError(f"The record under {key!r} is damaged: only {len(value)} bytes are left of it.")
+        raise record_damage(key, f"only {len(value)} bytes are left of it")
     head, crc = _PREFIX.unpack_from(value)
     if head >> 5 != VERSION:
         raise DamageError(f"The record under {key!r} is damaged or has layout {head >> 5}, not {VERSION}.")
     if crc != crc32(memoryview(value)[_PREFIX.size :], head):
-        raise DamageError(f"The record under {key!r} is damaged: its checksum is wrong.")
-    at = _PREFIX.size + _SEEN_BYTES
-    low = int.from_bytes(value[_PREFIX.size : at], "big")
-    count, at = _read_number(value, at)
-    keys = tuple([value[start : start + KEY_BYTES] for start in range(at, at + KEY_BYTES * count, KEY_BYTES)])
-    at += KEY_BYTES * count
+        raise record_damage(key, "its checksum is wrong")
+    if not is_time(milliseconds / 1000):
+        raise record_damage(key, "its time is no date")
+    try:
+        return _parsed(ValueReader(value, _PREFIX.size), head, milliseconds)
+    except ValueError as error:
+        raise record_damage(key, f"it has {error}") from None
+
+
+def _parsed(parts: ValueReader, head: int, milliseconds: int) -> Record:
+    """Return the record whose parts these are; raise ``ValueError`` if they are not those of a record."""
+    low = int.from_bytes(parts.take(_SEEN_BYTES), "big")
+    keys = tuple([parts.take(KEY_BYTES) for _ in range(parts.count(KEY_BYTES))])
     sketches = head & _SKETCHES
     if sketches == _SKETCHES:
-        sketches, at = _read_number(value, at)
-    sizes = []
-    for _ in range(sketches + bool(head & _IDENTITY) + bool(head & _CLUSTER)):
-        size, at = _read_number(value, at)
-        sizes.append(size)
-    parts = []
-    for size in sizes:
-        parts.append(value[at : at + size])
-        at += size
+        sketches = parts.count(1)
+    sizes = [parts.number() for _ in range(sketches + bool(head & _IDENTITY) + bool(head & _CLUSTER))]
+    found = [parts.take(size) for size in sizes]
+    cluster = found.pop() if head & _CLUSTER else b""
     return Record(
-        url=unpack_url_by_reference(value[at:]),
+        url=unpack_url_by_reference(parts.rest()),
         keys=keys,
-        sketches=tuple(parts[:sketches]),
+        sketches=tuple(found[:sketches]),
         seen=time_seen(low, milliseconds),
-        cluster=parts[-1].decode(*_TEXT) if head & _CLUSTER else "",
-        identity=parts[sketches] if head & _IDENTITY else b"",
+        cluster=decode_text(cluster),
+        identity=found[sketches] if head & _IDENTITY else b"",
     )
 
 
@@ -144,17 +155,10 @@ def time_seen(low: int, milliseconds: int) -> float:
 
 
 def _numbers(numbers: list[int]) -> bytes:
-    return bytes(numbers) if not numbers or max(numbers) < _MANY else b"".join(map(_number, numbers))
+    return bytes(numbers) if not numbers or max(numbers) < MANY else b"".join(map(_number, numbers))
 
 
 def _number(number: int) -> bytes:
     if number > MAX_SIZE:
         raise StoreError(f"A part of a record is too long to be filed: {number} bytes, at most {MAX_SIZE}.")
-    return b"%c" % number if number < _MANY else b"%c%b" % (_MANY, number.to_bytes(4, "big"))
-
-
-def _read_number(value: bytes, at: int) -> tuple[int, int]:
-    """Return the number at this place, and where it ends."""
-    if value[at] < _MANY:
-        return value[at], at + 1
-    return int.from_bytes(value[at + 1 : at + 5], "big"), at + 5
+    return b"%c" % number if number < MANY else b"%c%b" % (MANY, number.to_bytes(4, "big"))

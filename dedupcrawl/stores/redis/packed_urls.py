@@ -36,11 +36,14 @@ _TO_DIGITS, _FROM_DIGITS = bytes.maketrans(_SYMBOLS, _DIGITS), bytes.maketrans(_
 _PLAIN = len(_STARTS)
 
 _CAPITAL_LETTER = re.compile(rb"[A-Z]")
+_begins_with_letter = re.compile(rb"[a-z]").match
 #: A run has more bytes than there are special symbols, and fewer than there are symbols.
 _HEXADECIMAL = re.compile(rb"([0-9a-f]{12}(?:[0-9a-f]{2}){0,57})")
+_MIN_RUN = 6  #: bytes
+_NO_URL = "a URL that was not packed by us"
 _TEXT = ("utf-8", "surrogatepass")
 
-_VERSION = 2  #: of the extension, ``VERSION`` in ``_packing.pyx``
+_VERSION = 3  #: of the extension, ``VERSION`` in ``_packing.pyx``
 packing, _why_not = load_extension("dedupcrawl.stores.redis._packing", _VERSION)
 url_packer = packing and packing.UrlPacker(starts=_STARTS, words=_WORDS, characters=_CHARACTERS)
 
@@ -98,32 +101,46 @@ def _bytes_of(symbols: int) -> int:
 
 
 def unpack_url(packed: bytes) -> str:
-    """Return the URL that :func:`pack_url` has packed."""
+    """Return the URL that :func:`pack_url` has packed; raise ``ValueError`` for bytes that are no packed URL."""
     url: str | None = None if url_packer is None else url_packer.unpack_url(packed)
     return unpack_url_by_reference(packed) if url is None else url
 
 
 def unpack_url_by_reference(packed: bytes) -> str:
-    """Return the same as :func:`unpack_url`."""
-    start = packed[0]
+    """Return the same as :func:`unpack_url`, which compiled code does with packed URLs."""
+    start = packed[0] if packed else 2 * _PLAIN
+    if start >= 2 * _PLAIN:
+        raise ValueError(_NO_URL)
     if start >= _PLAIN:
-        return (_STARTS[start - _PLAIN] + packed[1:]).decode(*_TEXT)
+        return decode_text(_STARTS[start - _PLAIN] + packed[1:])
     digits = b2a_base64(packed[1:] + b"\0\0"[: (1 - len(packed)) % 3], newline=False)
     symbols = digits.translate(_FROM_DIGITS).partition(_END)[0]
     first, *others = symbols.split(_RUN)
     parts = [_STARTS[start], _unpack(first)]
     at = 1 + _bytes_of(len(symbols) + 1)
     for other in others:
-        end = at + _SYMBOLS.index(other[:1])
+        end = at + (_SYMBOLS.index(other[:1]) if other else 0)
+        if end - at < _MIN_RUN or end > len(packed):
+            raise ValueError(_NO_URL)
         parts += (packed[at:end].hex().encode("ascii"), _unpack(other[1:]))
         at = end
-    return b"".join(parts).decode(*_TEXT)
+    return decode_text(b"".join(parts))
+
+
+def decode_text(text: bytes) -> str:
+    """Return a text; raise ``ValueError`` for bytes that are not UTF-8 with surrogates."""
+    try:
+        return text.decode(*_TEXT)
+    except UnicodeDecodeError:
+        raise ValueError("a text that is not UTF-8") from None
 
 
 def _unpack(text: bytes) -> bytes:
     """Return what symbols without end and runs stand for."""
     if _CAPITAL in text:
         first, *others = text.split(_CAPITAL)
+        if not all(map(_begins_with_letter, others)):
+            raise ValueError(_NO_URL)
         text = b"".join((first, *(other[:1].upper() + other[1:] for other in others)))
     for word, code in _CODES:
         text = text.replace(code, word)

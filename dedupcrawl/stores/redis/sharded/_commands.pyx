@@ -11,7 +11,7 @@ from libc.math cimport rint
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-VERSION = 3
+VERSION = 4
 
 cdef enum:
     KEY = 6  # bytes of a key
@@ -411,23 +411,30 @@ def unpack_value(bytes value not None, int count, int minhash, Py_ssize_t slots,
     ):
         return None
     at += 5
-    cdef uint32_t low = begin[at] << 16 | begin[at + 1] << 8 | begin[at + 2], number
+    cdef uint32_t low = begin[at] << 16 | begin[at + 1] << 8 | begin[at + 2]
+    cdef uint64_t wide
     cdef bytes identity = b"", cluster = b"", sketch
     cdef uint8_t* out
     cdef list sketches = []
     at += LOW
     if head & IDENTITY:
         length = begin[at]
+        if at + 1 + length >= size:
+            return None
         identity = value[at + 1 : at + 1 + length]
         at += 1 + length
-    if head & CLUSTER and at < size:
+    if head & CLUSTER:
         length = begin[at]
+        if at + 1 + length >= size:
+            return None
         cluster = value[at + 1 : at + 1 + length]
         at += 1 + length
     for index in range(count):
         if head & 1 << index:
             sketches.append(b"")
         elif index != minhash:
+            if at + hash_bytes >= size:
+                return None
             sketches.append(value[at : at + hash_bytes])
             at += hash_bytes
         else:
@@ -435,20 +442,22 @@ def unpack_value(bytes value not None, int count, int minhash, Py_ssize_t slots,
             out = <uint8_t*> PyBytes_AS_STRING(sketch)
             out[0] = <uint8_t> tag
             for length in range(2):
-                number = shift = 0
-                while at < size and shift < 32:
-                    number |= <uint32_t> (begin[at] & 0x7F) << shift
+                wide = shift = 0
+                while True:
+                    if at >= size or shift > 28:
+                        return None
+                    wide |= <uint64_t> (begin[at] & 0x7F) << shift
                     shift += 7
                     at += 1
                     if not begin[at - 1] & 0x80:
                         break
+                if wide > 0xFFFFFFFF:
+                    return None
                 for shift in range(4):
-                    out[1 + 4 * length + shift] = <uint8_t> (number >> (8 * shift))
-            if at + slots > size:
+                    out[1 + 4 * length + shift] = <uint8_t> (wide >> (8 * shift))
+            if at + slots >= size:
                 return None
             memcpy(out + SKETCH_HEAD, begin + at, slots)
             at += slots
             sketches.append(sketch)
-    if at >= size:
-        return None
     return low, identity, cluster, tuple(sketches), value[at:]

@@ -22,22 +22,23 @@ packed. Another one follows its times as :mod:`~dedupcrawl.stores.redis.packed_r
 
 from __future__ import annotations
 
-import json
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from dedupcrawl.detectors.exact import HASH_BYTES
 from dedupcrawl.detectors.minhash import TAG
-from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import IDENTITY_BYTES, Record, url_key
 from dedupcrawl.stores.redis.packed_records import low_bits, pack_record, time_seen, unpack_record
-from dedupcrawl.stores.redis.packed_urls import pack_url, unpack_url
+from dedupcrawl.stores.redis.packed_urls import decode_text, pack_url, unpack_url
 from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
+from dedupcrawl.stores.redis.value_reader import ValueReader
+from dedupcrawl.stores.validation import is_time, parse_scheme, record_damage
 from dedupcrawl.utils.optional import load_extension
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dedupcrawl.utils.redaction import SecretSeed
 
@@ -54,7 +55,7 @@ _TEXT = ("utf-8", "surrogatepass")
 
 recent_url_key = lru_cache(maxsize=16)(url_key)  #: key of a page's home, and of its URL when it is packed
 compiled: Any  #: packs values, and makes commands and requests; without it Python does
-compiled, _why_not = load_extension("dedupcrawl.stores.redis.sharded._commands", 3)
+compiled, _why_not = load_extension("dedupcrawl.stores.redis.sharded._commands", 4)
 
 
 def description() -> str:
@@ -71,7 +72,7 @@ class ValueCodec:
     """
 
     def __init__(self, scheme: str, secret: SecretSeed | None = None) -> None:
-        self._sketches = stored_sketches(json.loads(scheme), secret)
+        self._sketches = stored_sketches(parse_scheme(scheme) or {}, secret)
         self._is_compiled = compiled is not None
 
     def pack(self, record: Record, filed: int, seen: int) -> bytes:
@@ -121,14 +122,13 @@ class ValueCodec:
             DamageError: the value is damaged or has another version.
         """
         seen = seen_in(value)
-        if self._is_compiled and self._sketches is not None:
+        if self._is_compiled and self._sketches is not None and is_time(seen / 1000):
             stored = self._sketches
             found = compiled.unpack_value(value, stored.count, stored.minhash, stored.slots, HASH_BYTES, TAG)
             if found is not None:
                 low, identity, cluster, sketches, packed = found
-                url = unpack_url(packed)
-                keys = self._keys(url, sketches) or ()
-                return Record(url, keys, sketches, time_seen(low, seen), cluster.decode(*_TEXT), None, identity)
+                with _record_damage(key):
+                    return self._record(unpack_url(packed), sketches, time_seen(low, seen), cluster, identity)
         return self._unpack(value, seen, key)
 
     def _unpack(self, value: bytes, seen: int, key: Callable[[], str]) -> Record:
@@ -138,23 +138,31 @@ class ValueCodec:
             return unpack_record(value[start:], seen, key())
         head, body = value[start], value[start + 5 :]
         if value[start + 1 : start + 5] != _checksum(value[:start], head, body):
-            raise DamageError(f"The record under {key()!r} is damaged: its checksum is wrong.")
-        at, parts = _LOW_BYTES, []
-        for bit in (_IDENTITY, _CLUSTER):
-            size = body[at] if head & bit else 0
-            at += bool(head & bit)
-            parts.append(body[at : at + size])
-            at += size
-        sketches, at = self._sketches.unpack(body, at, head)
-        url = unpack_url(body[at:])
-        return Record(
-            url=url,
-            keys=self._keys(url, sketches) or (),
-            sketches=sketches,
-            seen=time_seen(int.from_bytes(body[:_LOW_BYTES], "big"), seen),
-            cluster=parts[1].decode(*_TEXT),
-            identity=parts[0],
-        )
+            raise record_damage(key(), "its checksum is wrong")
+        if not is_time(seen / 1000):
+            raise record_damage(key(), "its time is no date")
+        with _record_damage(key):
+            parts = ValueReader(body)
+            low = int.from_bytes(parts.take(_LOW_BYTES), "big")
+            identity, cluster = (parts.take(parts.byte()) if head & bit else b"" for bit in (_IDENTITY, _CLUSTER))
+            sketches = self._sketches.unpack(parts, head)
+            return self._record(unpack_url(parts.rest()), sketches, time_seen(low, seen), cluster, identity)
+
+    def _record(self, url: str, sketches: tuple[bytes, ...], seen: float, cluster: bytes, identity: bytes) -> Record:
+        """Return the record of these parts; raise ``ValueError`` if they are not those of a record."""
+        keys = self._keys(url, sketches)
+        if keys is None:
+            raise ValueError("sketches that the detectors of this store do not make")
+        return Record(url, keys, sketches, seen, decode_text(cluster), None, identity)
+
+
+@contextmanager
+def _record_damage(key: Callable[[], str]) -> Iterator[None]:
+    """Raise ``DamageError`` for the parts of a record that cannot be read."""
+    try:
+        yield
+    except ValueError as error:
+        raise record_damage(key(), f"it has {error}") from None
 
 
 def _times(filed: int, seen: int) -> bytes:

@@ -17,12 +17,13 @@ from dedupcrawl.detectors.minhash import HEADER, TAG, MinHash
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.stores.base import KEY_BYTES, bucket_keys, key_person
 from dedupcrawl.text.features import hasher, is_compiled, loaded, normalizer
-from dedupcrawl.text.shingles import seeded_constants
+from dedupcrawl.text.shingles import MAX_SHINGLE, seeded_constants
 from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dedupcrawl.stores.redis.value_reader import ValueReader
     from dedupcrawl.text._kernel import RecordMaker
     from dedupcrawl.utils.redaction import SecretSeed
 
@@ -101,19 +102,18 @@ class StoredSketches:
         packed = _number(length) + _number(shingles) + sketch[HEADER.size :]
         return packed + sketches[1] if self._minhash == 0 else sketches[0] + packed
 
-    def unpack(self, data: bytes, at: int, empty: int) -> tuple[tuple[bytes, ...], int]:
-        """Return the sketches that begin here, and where they end; ``empty`` has a bit for each that is empty."""
+    def unpack(self, parts: ValueReader, empty: int) -> tuple[bytes, ...]:
+        """Read sketches; ``empty`` has a bit for each that is empty. Raises as the reader does."""
         sketches: tuple[bytes, ...] = ()
         for index in range(self.count):
             sketch = b""
             if not empty & 1 << index and index == self._exact:
-                sketch, at = data[at : at + HASH_BYTES], at + HASH_BYTES
+                sketch = parts.take(HASH_BYTES)
             elif not empty & 1 << index:
-                length, at = _read_number(data, at)
-                shingles, at = _read_number(data, at)
-                sketch, at = HEADER.pack(TAG, length, shingles) + data[at : at + self.slots], at + self.slots
+                length, shingles = parts.short_number(), parts.short_number()
+                sketch = HEADER.pack(TAG, length, shingles) + parts.take(self.slots)
             sketches += (sketch,)
-        return sketches, at
+        return sketches
 
 
 def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> StoredSketches | None:
@@ -126,17 +126,28 @@ def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> Sto
     names = [name for name in DETECTORS if name in scheme]
     if not names or not {*names} <= {Exact.name, MinHash.name}:
         return None
-    if any(scheme[name].get("version") != 1 for name in names):
+    if any(not isinstance(scheme[name], dict) or scheme[name].get("version") != 1 for name in names):
         return None
     has_exact, has_minhash = Exact.name in names, MinHash.name in names
     constants = scheme[MinHash.name] if has_minhash else {}
     seed = secret if constants.get("seed") == SECRET else constants.get("seed", 0)
-    if seed is None:
+    if not _is_whole(seed, 0, (1 << 64) - 1) or (has_minhash and not _are_constants(constants)):
         return None
     # Without ``exact``, each record has the hash of its text at the end; see ``Fingerprinter``.
     order = names if has_exact else [*names, Exact.name]
     minhash = order.index(MinHash.name) if has_minhash else None
     return StoredSketches(order.index(Exact.name), minhash, is_key=has_exact, constants=constants, seed=int(seed))
+
+
+def _are_constants(of_minhash: Mapping[str, Any]) -> bool:
+    """Return whether these are constants of ``minhash``: others may have written them to the server."""
+    most = {"slots": 256, "bands": 256, "rows": 256, "characters": MAX_SHINGLE, "words": MAX_SHINGLE}
+    are_whole = all(_is_whole(of_minhash.get(name), 1, limit) for name, limit in most.items())
+    return are_whole and of_minhash["bands"] * of_minhash["rows"] <= of_minhash["slots"]
+
+
+def _is_whole(value: object, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def _number(number: int) -> bytes:
@@ -146,15 +157,3 @@ def _number(number: int) -> bytes:
         number >>= 7
     found.append(number)
     return bytes(found)
-
-
-def _read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number that begins here, and where it ends."""
-    number = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        number |= (byte & _LOW) << shift
-        if byte <= _LOW:
-            return number, at
-        shift += 7
