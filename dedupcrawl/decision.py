@@ -11,12 +11,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, Self
 
 from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, VERSIONS, Match, Relation, no_opinion
+from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import text_sketch_index
 from dedupcrawl.identity import unread_reason
 from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
 from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
-from dedupcrawl.siblings import is_refresh, why_different, why_siblings
+from dedupcrawl.siblings import UNREADABLE, is_refresh, why_different, why_siblings
 from dedupcrawl.sites import site_of
 from dedupcrawl.stores.base import ClaimState
 
@@ -42,6 +44,7 @@ UNCHECKED_REASONS = {
     "index": "it contains only links to other pages",
     "consent": "only a request for consent to cookies was found on it",
     LITTLE_READ: "most of its text was left out as no main text, and may tell it from others",
+    UNREADABLE: "the stored names and values of it or of a page like it cannot be read, and may tell it from that page",
     "short": "its text is shorter than DEDUP_MIN_CHARS or has too few letters; only the detector exact, which is not "
     "in use, compares such texts",
     "no-fingerprint": "its text has too few features for the detectors in use",
@@ -167,6 +170,8 @@ class Claim:
 OTHER_SITES = "other-hosts"  #: a scope: pages of one site are not compared
 
 SIBLINGS = "siblings"  #: key of the evidence of siblings: by what they differ
+#: Reasons for which a page stays unchecked though it is like another one: nothing tells whether it is a copy.
+DOUBTS = (LITTLE_READ, UNREADABLE)
 
 #: In place of a detector: only the URL relates the two pages, and no similarity was measured.
 BY_URL = "url"
@@ -216,9 +221,10 @@ class Finding:
         return state is ClaimState.COMMITTED or (state is ClaimState.SCRAPED and self.candidate.mine)
 
     @property
-    def is_little_read(self) -> bool:
-        """Whether the pages match only in what was read, a small part of both."""
-        return self.match.evidence.get(SIBLINGS) == LITTLE_READ
+    def doubt(self) -> str:
+        """Why it is not known whether the pages are copies, one of ``DOUBTS``; "" if it is."""
+        why = self.match.evidence.get(SIBLINGS)
+        return str(why) if why in DOUBTS else ""
 
     @property
     def order(self) -> tuple[int, int]:
@@ -256,12 +262,16 @@ class Matcher:
 
     def _finding(self, record: Record, candidate: Candidate, versions: bool) -> Finding | None:
         old = candidate.record
+        self._check_count(old)
         if not record.url or old.url != record.url:
             return self._of_other_url(record, candidate)
         finding = self._strongest(record, candidate)
         equal = self.has_equal_text(record, old)
+        why = self._why_siblings(record, old, is_same_site=True, by_sentences=False) if versions else ""
+        if why == UNREADABLE and (equal or (finding and finding.relation in COPIES)):
+            return _as_siblings(finding or _by_url(candidate, 1.0), why)
         # With the same text, another name, or another price or date beside a standing text, is a change.
-        is_changed = versions and bool(self._why_siblings(record, old, is_same_site=True, by_sentences=False))
+        is_changed = bool(why)
         if equal and not is_changed:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
         if not versions:
@@ -283,10 +293,7 @@ class Matcher:
         why = self._why_siblings(record, old, is_same_site=is_same_site, by_sentences=by_sentences)
         if not why and is_same_site and finding.relation in COPIES and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
-        if not why:
-            return finding
-        evidence = {**finding.match.evidence, SIBLINGS: why}
-        return replace(finding, match=replace(finding.match, relation=Relation.SIBLING, evidence=evidence))
+        return _as_siblings(finding, why) if why else finding
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
         best: Finding | None = None
@@ -306,6 +313,19 @@ class Matcher:
         """Return whether the main texts of two pages are equal."""
         index = text_sketch_index(self.detectors)
         return new.sketches[index] == old.sketches[index]
+
+    def check_sketches(self, record: Record) -> None:
+        """Raise ``DamageError`` for a record whose sketches are not ones of these detectors."""
+        self._check_count(record)
+        # Without ``exact``, the last sketch is the hash of the text.
+        for detector, sketch in zip((*self.detectors, Exact()), record.sketches, strict=False):
+            if sketch:
+                detector.compare(sketch, sketch)
+
+    def _check_count(self, record: Record) -> None:
+        found, made = len(record.sketches), max(len(self.detectors), text_sketch_index(self.detectors) + 1)
+        if found != made:
+            raise DamageError(f"The record of {record.url!r} is damaged: it has {found} sketches in place of {made}.")
 
     def why_siblings(self, new: Record, old: Record, *, by_sentences: bool = True) -> str:
         """Return by what two similar pages differ, "" if they are about the same thing."""
@@ -390,8 +410,8 @@ class Policy:
                 return Decision(unchecked(url, reason))
             return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))
         first = findings[0]
-        if first.is_little_read:
-            return Decision(unchecked(url, LITTLE_READ, of=first.candidate.record.url), because=first)
+        if first.doubt:
+            return Decision(unchecked(url, first.doubt, of=first.candidate.record.url), because=first)
         outcome = self._outcome(first)
         relation, old = first.relation, first.candidate.record
         cluster = cluster_of(old) if outcome.joins else ""
@@ -411,7 +431,7 @@ class Policy:
         return Decision(verdict, cluster, tuple(old_ids) if outcome.replaces else (), first)
 
     def _outcome(self, finding: Finding) -> Outcome:
-        if finding.is_little_read:
+        if finding.doubt:
             return Outcome(finding, keep=True, similarity=None, joins=False, replaces=False)
         relation = finding.relation
         measured = None if finding.detector == BY_URL else round(finding.match.similarity, 4)
@@ -423,7 +443,7 @@ class Policy:
     def _decisive(self, findings: Sequence[Finding]) -> list[Finding]:
         """Return the findings that may drop the page."""
         dropping = DUPLICATE_RELATIONS | self.drop
-        return [each for each in findings if each.relation in dropping and not each.is_little_read]
+        return [each for each in findings if each.relation in dropping and not each.doubt]
 
     def _replaces(self, finding: Finding) -> bool:
         relation = finding.relation
@@ -449,6 +469,11 @@ def _are_of_one_site(new: Record, old: Record) -> bool:
 
 def _by_url(candidate: Candidate, similarity: float) -> Finding:
     return Finding(candidate, Match(similarity, Relation.UPDATED), BY_URL)
+
+
+def _as_siblings(finding: Finding, why: str) -> Finding:
+    evidence = {**finding.match.evidence, SIBLINGS: why}
+    return replace(finding, match=replace(finding.match, relation=Relation.SIBLING, evidence=evidence))
 
 
 def _with_relation(finding: Finding, relation: Relation) -> Finding:

@@ -43,6 +43,8 @@ from dedupcrawl.identity_codec import (
     SAID,
     TELLING,
     TITLE,
+    UNREAD,
+    UNREAD_BYTES,
     VALUE_BITS,
     WEAK,
     Identity,
@@ -50,7 +52,7 @@ from dedupcrawl.identity_codec import (
     pack_identity,
 )
 from dedupcrawl.page.rules import word_set
-from dedupcrawl.page.signatures import LAYOUT_BYTES, with_layout, without_layout
+from dedupcrawl.page.signatures import with_layout, without_layout
 from dedupcrawl.sentence_sketches import (
     MAX_TOKEN_BYTES,
     POINTING_BEGINS,
@@ -367,10 +369,7 @@ def _sketcher(seed: int) -> ReferenceSketcher | IdentitySketcher:
     return made
 
 
-#: Reasons by their marks. All marks have the same size, and no sketch has it.
-_UNREAD = {b"\1": "index", b"\2": "empty"}
-_MARKS = {reason: mark for mark, reason in _UNREAD.items()}
-UNREAD_BYTES = LAYOUT_BYTES + 1  #: size of the identity of a page that is compared without main text
+_MARKS = {reason: mark for mark, reason in UNREAD.items()}
 
 
 def unread_identity(page: Page) -> bytes:
@@ -384,7 +383,7 @@ def unread_reason(identity: bytes) -> str:
     >>> unread_reason(bytes(4) + b"\1"), unread_reason(bytes(12))
     ('index', '')
     """
-    return _UNREAD.get(without_layout(identity), "") if len(identity) == UNREAD_BYTES else ""
+    return UNREAD.get(without_layout(identity), "") if len(identity) == UNREAD_BYTES else ""
 
 
 def _body(page: Page, named: Sequence[str], state: int, text: bytes) -> bytes | None:

@@ -35,7 +35,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedupcrawl.page.signatures import without_layout
+from dedupcrawl.errors import DamageError
+from dedupcrawl.page.signatures import LAYOUT_BYTES, has_sound_layout, without_layout
 from dedupcrawl.sentence_sketches import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 15  #: tokens of the names in a sketch
 MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, and short facts
+
+#: In place of the sketch of a page that is compared without main text: why it has none.
+UNREAD = {b"\1": "index", b"\2": "empty"}
+UNREAD_BYTES = LAYOUT_BYTES + 1  #: size of the identity of such a page
 
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
@@ -209,14 +214,19 @@ def _joined(fields: Iterable[tuple[int, int]]) -> bytes:
 
 
 def unpack_identity(identity: bytes) -> Identity | None:
-    """Return the parts of an identity; None for one that is empty or damaged."""
+    """Return the parts of an identity; None for a page that has none, or a mark in place of a sketch.
+
+    Raises:
+        DamageError: it is damaged, or of a kind that is not known.
+    """
     sketch = without_layout(identity)
-    if 8 * len(sketch) < HEAD_BITS:
-        return None
+    is_mark = sketch in UNREAD and len(identity) == UNREAD_BYTES
     try:
-        return _unpack(sketch)
+        if has_sound_layout(identity):
+            return None if is_mark or not sketch else _unpack(sketch)
     except ValueError:
-        return None
+        pass
+    raise DamageError(f"An identity of {len(identity)} bytes is damaged, or was written by another version.")
 
 
 def _unpack(sketch: bytes) -> Identity:

@@ -20,6 +20,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedupcrawl.errors import DamageError
 from dedupcrawl.identity import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.identity_codec import BESIDE, BODY, FILLER, HEADING, MAIN, TELLING, TITLE, WEAK, Sample, unpack_identity
 from dedupcrawl.page.signatures import OTHER, compare_layouts
@@ -49,9 +50,14 @@ VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
 SENTENCES = "sentences of each text that the other lacks"
 
+#: In place of a reason: an identity is damaged or of an unknown kind. Nothing tells whether the pages are copies.
+UNREADABLE = "unreadable-identity"
+
 
 def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool = True) -> str:
     """Return why two pages of one site are not copies of each other; "" if they may be.
+
+    It is ``UNREADABLE`` if an identity cannot be read.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`. One without names and values is a
@@ -60,11 +66,20 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
         equal_text: whether their main texts are equal.
         by_sentences: whether sentences tell the pages apart too. Of two versions or parts of one page they do not.
     """
-    mine, other = _unpack(new), _unpack(old)
+    try:
+        mine, other = _unpack(new), _unpack(old)
+    except DamageError:
+        return UNREADABLE
     if mine is None or other is None:
         return ""
-    same_body = mine.body == other.body >= 0
     same_layout = compare_layouts(new, old) != OTHER
+    return _why_different_things(mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences)
+
+
+def _why_different_things(
+    mine: Identity, other: Identity, *, same_layout: bool, equal_text: bool, by_sentences: bool
+) -> str:
+    same_body = mine.body == other.body >= 0
     is_long = mine.has_long_heading and other.has_long_heading
     why = _names_differ(
         mine.names, other.names, equal_text, same_body=same_body, same_layout=same_layout, is_long=is_long
@@ -89,6 +104,8 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
 def why_different(new: bytes, old: bytes) -> str:
     """Return why two pages of different sites are not copies of each other; "" if they may be.
 
+    It is ``UNREADABLE`` if an identity cannot be read.
+
     Reprints have other titles, other facts beside the text, and lines more or less. Their numbers are the same: it is
     another page if both texts are brief, and each has a number that the other lacks. A longer text may be read with
     numbers of the site.
@@ -97,7 +114,10 @@ def why_different(new: bytes, old: bytes) -> str:
         new: identity of one page, see :func:`dedupcrawl.identity.sketch_identity`.
         old: identity of the other.
     """
-    mine, other = _unpack(new), _unpack(old)
+    try:
+        mine, other = _unpack(new), _unpack(old)
+    except DamageError:
+        return UNREADABLE
     if mine is None or other is None:
         return ""
     is_brief = mine.is_brief and other.is_brief
@@ -127,8 +147,14 @@ def _main_only(shorts: Sample) -> Sample:
 
 
 def is_refresh(new: bytes, old: bytes) -> bool:
-    """Return whether two versions of a page have the same names, prices, dates and measures."""
-    mine, other = _unpack(new), _unpack(old)
+    """Return whether two versions of a page have the same names, prices, dates and measures.
+
+    It is False if an identity cannot be read.
+    """
+    try:
+        mine, other = _unpack(new), _unpack(old)
+    except DamageError:
+        return False
     return mine is not None and other is not None and mine.facts == other.facts and _named(mine) == _named(other)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl import identity as module
+from dedupcrawl.errors import DamageError
 from dedupcrawl.identity import (
     HEADING_STANDS,
     MAX_SEARCHED,
@@ -25,6 +27,7 @@ from dedupcrawl.identity_codec import (
     MAX_NAMES,
     MAX_VALUES,
     TELLING,
+    UNREAD_BYTES,
     VALUE_BITS,
     Identity,
     Name,
@@ -33,6 +36,7 @@ from dedupcrawl.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.page.model import Page
+from dedupcrawl.page.signatures import LAYOUT_BYTES
 from dedupcrawl.sentence_sketches import COUNTS_BYTES, MAX_TOKEN_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 from dedupcrawl.text.features import Features, is_compiled, loaded
 from dedupcrawl.values import HAN_NUMERALS, word_sets
@@ -322,18 +326,33 @@ def test_what_is_packed_is_unpacked(identity: Identity) -> None:
     assert unpack_identity(packed) == identity
     assert 10 <= len(packed) <= 122
     for damaged in (packed[:-1], packed + b"\0", packed[1:]):
-        unpack_identity(damaged)  # never raises
+        with suppress(DamageError):  # and no other error
+            unpack_identity(damaged)
 
 
 @given(st.binary(max_size=80))
 def test_any_bytes_can_be_unpacked(packed: bytes) -> None:
-    found = unpack_identity(packed)
-    assert found is None or len(packed) >= 10
+    with suppress(DamageError):
+        found = unpack_identity(packed)
+        assert len(packed) in {0, LAYOUT_BYTES, UNREAD_BYTES} if found is None else len(packed) >= 10
 
 
-@pytest.mark.parametrize("packed", [b"", b"\0\0\0", bytes(5), sketch(BOLT)[:-1], sketch(BOLT) + b"\0"])
-def test_damaged_sketches_are_none(packed: bytes) -> None:
+@pytest.mark.parametrize("packed", [b"", b"\1\2\3\4", b"\1\2\3\4\1", b"\1\2\3\4\2"], ids=repr)
+def test_a_page_without_names_has_no_identity(packed: bytes) -> None:
     assert unpack_identity(packed) is None
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        *(b"\0\0\0", bytes(5), b"\0\0\0\0\3", bytes(6), bytes(9), b"\x80\0\0\0", b"\x80\0\0\0\1"),
+        *(sketch(BOLT)[:-1], sketch(BOLT) + b"\0", b"\x80" + sketch(BOLT)[1:9]),
+    ],
+    ids=bytes.hex,
+)
+def test_an_identity_that_cannot_be_read_is_damaged(packed: bytes) -> None:
+    with pytest.raises(DamageError, match=r"An identity of \d+ bytes is damaged, or was written by another version"):
+        unpack_identity(packed)
 
 
 @given(st.sets(st.integers(0, 60)), st.sets(st.integers(0, 60)), st.integers(1, 8))

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from dedupcrawl.identity import UNREAD_BYTES, unread_reason
+from dedupcrawl.identity import unread_reason
+from dedupcrawl.identity_codec import UNREAD_BYTES
 from dedupcrawl.stores.base import KEY_BYTES, Record
 
 if TYPE_CHECKING:

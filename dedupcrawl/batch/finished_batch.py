@@ -18,10 +18,10 @@ from dedupcrawl.batch.job import Job, is_store_url, open_corpus
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.batch.workdir import PartState, Workdir, read_finished, read_part_state
 from dedupcrawl.config import Config
+from dedupcrawl.decision import DOUBTS
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.page.model import Page
-from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.utils.redaction import SECRET, SecretSeed
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def read_verdicts(finished: FinishedBatch) -> BatchVerdicts:
     corpus, relations = finished.corpus, [str(each) for each in RELATIONS]
     detectors = finished.job.rules().detectors
     known = {why for _, why in chain(corpus.table.reasons(), corpus.table.unread())}
-    reasons = tuple(sorted(known | {LITTLE_READ}))
+    reasons = tuple(sorted(known | {*DOUBTS}))
     columns = {name: [values] for name, values in _columns_of_prior_pages(corpus.prior).items()}
     numbers = corpus.table.numbers("row").astype(np.int64)  # without rows they are floats
     for part, start, stop in corpus.spans:

@@ -23,7 +23,7 @@ from dedupcrawl.batch.output import (
     summarize,
 )
 from dedupcrawl.batch.prior_sources import open_prior_sources, with_secret, write_prior_pages
-from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
+from dedupcrawl.batch.solver import RELATIONS
 from dedupcrawl.batch.verdicts import VerdictWriter, unchecked_reasons, write_superseded
 from dedupcrawl.batch.workdir import (
     SUPERSEDED_FILE,
@@ -279,9 +279,9 @@ def find_conspicuous_sites(corpus: Corpus, solution: Solution) -> list[SiteNotic
         for row, (url, relation, of) in enumerate(verdicts, start):
             if row < corpus.prior:
                 continue
-            if relation in (NONE, NOT_READ):
-                counts.add(to_text(url), reason=reasons.get(row))
-            else:
+            if 0 <= relation < len(RELATIONS):
                 counts.add(to_text(url), RELATIONS[relation], table.url(of))
+            else:
+                counts.add(to_text(url), reason=reasons.get(row))
         start += len(urls)
     return counts.notices()[:MAX_NOTICES]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dedupcrawl.decision import DOUBTS
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 NONE = -1  #: "no row", "no relation" or "no detector" in an integer column
 RELATIONS = tuple(Relation)  #: a column of relations holds places in this tuple
-NOT_READ = len(RELATIONS)  #: in such a column: the page is unchecked, because too little was read of it and another
+FIRST_DOUBT = len(RELATIONS)  #: from this place on: the page is unchecked, for the reason at that place in ``DOUBTS``
 _PROGRESS_STEP = 1000  #: rows after which progress is reported
 
 
@@ -46,7 +47,7 @@ class Solution:
 
     keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
     of: Numbers  #: the row that it relates to, or ``NONE``
-    relation: Numbers  #: a place in ``RELATIONS``, ``NOT_READ`` or ``NONE``
+    relation: Numbers  #: a place in ``RELATIONS``, ``NONE``, or ``FIRST_DOUBT`` and a place in ``DOUBTS``
     similarity: Numbers  #: 0 to 1; NaN where nothing was measured
     detector: Numbers  #: a place in ``detectors``, or ``NONE``
     founder: Numbers  #: the row after which its cluster is named
@@ -77,8 +78,8 @@ class Rules:
 
     def places(self, because: Finding) -> tuple[int, int | None]:
         """Return the places of a finding's relation and detector in the columns of a solution."""
-        if because.is_little_read:
-            return NOT_READ, None
+        if because.doubt:
+            return FIRST_DOUBT + DOUBTS.index(because.doubt), None
         return RELATIONS.index(because.relation), self.detectors.index(because.detector)
 
 

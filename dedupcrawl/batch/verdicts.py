@@ -26,11 +26,10 @@ from dedupcrawl.batch.columns import (
     to_text,
 )
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
-from dedupcrawl.batch.solver import NONE, NOT_READ, RELATIONS
+from dedupcrawl.batch.solver import FIRST_DOUBT, NONE, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
-from dedupcrawl.decision import Status, cluster_of
+from dedupcrawl.decision import DOUBTS, Status, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, VERSIONS
-from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
@@ -83,8 +82,9 @@ class PartCounts:
 def unchecked_reasons(table: FingerprintTable, solution: Solution) -> dict[int, str]:
     """Return the rows that stay unchecked, each with the reason."""
     unrelated = {row: why for row, why in table.unread() if solution.relation[row] == NONE}
-    little_read = dict.fromkeys(np.flatnonzero(solution.relation == NOT_READ).tolist(), LITTLE_READ)
-    return dict(table.reasons()) | unrelated | little_read
+    doubtful = np.flatnonzero(solution.relation >= FIRST_DOUBT).tolist()
+    doubts = {row: DOUBTS[solution.relation[row] - FIRST_DOUBT] for row in doubtful}
+    return dict(table.reasons()) | unrelated | doubts
 
 
 class VerdictWriter:
@@ -104,10 +104,11 @@ class VerdictWriter:
         self._reason[[*reasons]] = [places[reason] for reason in reasons.values()]
         self._numbers = corpus.table.numbers("row")
         self._sizes = corpus.table.numbers("size")
-        # The last places are NOT_READ and NONE.
-        self._relations = [*map(str, RELATIONS), None, None]
+        # Behind the relations are the places of doubts, and NONE.
+        others = len(DOUBTS) + 1
+        self._relations = [*map(str, RELATIONS), *[None] * others]
         self._detectors = [*solution.detectors, None]
-        self._duplicates = np.array([each in DUPLICATE_RELATIONS for each in RELATIONS] + [False, False])
+        self._duplicates = np.array([each in DUPLICATE_RELATIONS for each in RELATIONS] + [False] * others)
 
     def write(self, path: Path, start: int, stop: int, rows: int) -> None:
         """Write the verdicts of a part.

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.errors import DamageError, SettingError
 from dedupcrawl.text.lexicon import LANGUAGE_ACCEPTED, is_language
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Detector(ABC):
             How the new page relates to the earlier one; ``None`` if it does not.
 
         Raises:
-            StoreError: A sketch is damaged or was made with other constants.
+            DamageError: A sketch is damaged or was made with other constants.
         """
 
     @abstractmethod
@@ -196,7 +196,7 @@ class Detector(ABC):
             old: Sketch of the earlier page.
 
         Raises:
-            StoreError: A sketch is damaged or was made with other constants.
+            DamageError: A sketch is damaged or was made with other constants.
         """
 
     def keys_from_sketch(self, sketch: bytes) -> tuple[bytes, ...] | None:  # noqa: ARG002
@@ -267,9 +267,9 @@ class Detector(ABC):
         """Return the error for a constant, under the name that the user wrote."""
         return SettingError(f"detectors[{self.name!r}].{constant}", getattr(self, constant), accepted)
 
-    def sketch_error(self, sketch: bytes) -> StoreError:
+    def sketch_error(self, sketch: bytes) -> DamageError:
         """Return the error for a sketch that is damaged or was made by another detector."""
-        return StoreError(
+        return DamageError(
             f"a stored sketch of {len(sketch)} bytes is not one of detector {self.name!r} with its present "
             "constants: the store is damaged or was filled by another version"
         )
@@ -290,7 +290,7 @@ class CountingDetector(Detector):
             which is 0 where the sketches agree.
 
         Raises:
-            StoreError: A sketch is damaged or was made with other constants.
+            DamageError: A sketch is damaged or was made with other constants.
         """
 
     def compare(self, new: bytes, old: bytes) -> Match | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from dedupcrawl.detectors.base import Detector, Fingerprint, Match, Opinion, Relation, no_opinion
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.shingling import Shingling
-from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.errors import DamageError, SettingError
 from dedupcrawl.page.document import check_time
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Combined(Detector):
         for member, new_part, old_part in zip(self.members, self._read(new), self._read(old), strict=True):
             try:
                 match = member.compare(new_part, old_part) if new_part and old_part else None
-            except StoreError as error:
+            except DamageError as error:
                 raise self.sketch_error(old) from error
             if match is not None:
                 matches[member.name] = match

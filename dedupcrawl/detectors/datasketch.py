@@ -163,7 +163,11 @@ class Datasketch(Detector):
             raise self.sketch_error(sketch)
         _, scheme, length, count = _HEADER.unpack_from(sketch)
         values = np.dtype(self._stored).itemsize * self.num_perm
-        if scheme != _SCHEMES.index(self.permutations) or len(sketch) != _HEADER.size + values or not count:
+        if (
+            scheme != _SCHEMES.index(self.permutations)
+            or len(sketch) != _HEADER.size + values
+            or not (length and count)
+        ):
             raise self.sketch_error(sketch)
         return TextSize(length, count), np.frombuffer(sketch, self._stored, offset=_HEADER.size)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.lsh import bucket_keys
+from dedupcrawl.detectors.lsh import bucket_keys, is_rising
 from dedupcrawl.detectors.relations import (
     MatchBounds,
     Overlap,
@@ -237,6 +237,8 @@ class FeatureCodes(Detector):
         if not length or count < _MIN_COMMON or len(sketch) != _SAMPLE_HEADER.size + 4 * stored:
             raise self.sketch_error(sketch)
         codes = np.frombuffer(sketch, "<u4", offset=_SAMPLE_HEADER.size)
+        if not is_rising(codes):
+            raise self.sketch_error(sketch)
         return TextSize(length, count), codes, _UNBOUNDED if stored == count else int(codes[-1])
 
 

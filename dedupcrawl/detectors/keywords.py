@@ -169,6 +169,8 @@ class Keywords(Detector):
         if tag != _TAG or variant != self.variant or len(sketch) != start + length:
             raise self.sketch_error(sketch)
         weights = np.frombuffer(sketch[_HEADER.size : start], "<f4")
+        if len(weights) and not (np.isfinite(weights).all() and weights.any()):
+            raise self.sketch_error(sketch)
         return _KeywordsSketch(digest, weights, sketch[start:].decode("utf-8", "replace"))
 
 

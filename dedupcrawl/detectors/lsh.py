@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Indices
 
 Slots = npt.NDArray[np.uint8]
+Elements = npt.NDArray[np.uint32]
 _Floats = npt.NDArray[np.float64]
 
 ROUNDS = 16  #: random rounds; the remaining empty slots are assigned by order
@@ -47,6 +48,11 @@ def bucket_keys_of_many(hashes: Hashes) -> list[tuple[bytes, ...]]:
         tuple(dict.fromkeys([packed[i : i + _KEY_BYTES] for i in range(row, row + step, _KEY_BYTES)]))
         for row in range(0, len(packed), step)
     ]
+
+
+def is_rising(elements: Elements) -> bool:
+    """Return whether the elements of a stored sample are distinct and in ascending order."""
+    return bool((elements[1:] > elements[:-1]).all())
 
 
 @functools.cache

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dedupcrawl.detectors.base import Bar, Detector, Exhibit, Fingerprint, Match, Opinion, Relation
-from dedupcrawl.detectors.lsh import bucket_keys
+from dedupcrawl.detectors.lsh import bucket_keys, is_rising
 from dedupcrawl.text.normalize import normalize
 from dedupcrawl.text.shingles import seeded_hash
 
@@ -179,7 +179,10 @@ class SpotSigs(Detector):
     def _read(self, sketch: bytes) -> Elements:
         if len(sketch) < 1 + 4 or len(sketch) % 4 != 1 or sketch[:1] != _TAG:
             raise self.sketch_error(sketch)
-        return np.frombuffer(sketch, "<u4", offset=1)
+        elements = np.frombuffer(sketch, "<u4", offset=1)
+        if not is_rising(elements):
+            raise self.sketch_error(sketch)
+        return elements
 
     def _checked_antecedents(self) -> Mapping[str, int]:
         given: object = self.antecedents

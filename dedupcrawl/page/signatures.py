@@ -145,6 +145,11 @@ def removed_part(identity: bytes) -> bytes:
     return identity[-REMOVED_BYTES:] if _has_removed(identity) else b""
 
 
+def has_sound_layout(identity: bytes) -> bool:
+    """Return whether a stored identity is empty or begins with a whole layout; a sketch stands before removed text."""
+    return not identity or (len(identity) >= LAYOUT_BYTES and (identity[0] < _HAS_REMOVED or _has_removed(identity)))
+
+
 def _has_removed(identity: bytes) -> bool:
     return len(identity) > LAYOUT_BYTES + REMOVED_BYTES and identity[0] >= _HAS_REMOVED
 
@@ -160,7 +165,7 @@ def compare_layouts(new: bytes, old: bytes) -> str:
 
 def _layout_of(identity: bytes) -> bytes:
     layout = identity[:LAYOUT_BYTES]
-    return bytes((layout[0] & ~_HAS_REMOVED,)) + layout[1:] if layout else b""
+    return bytes((layout[0] & ~_HAS_REMOVED,)) + layout[1:] if len(layout) == LAYOUT_BYTES else b""
 
 
 def evidence_with_layout(evidence: Mapping[str, object], new: bytes, old: bytes) -> Mapping[str, object]:

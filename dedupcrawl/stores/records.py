@@ -34,7 +34,6 @@ from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import BUCKET_CAP, IDENTITY_BYTES, KEY_BYTES, SCAN_CAP, Candidate, ClaimState, Record
-from dedupcrawl.stores.validation import is_time, record_damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -46,6 +45,18 @@ _HEAD = Struct(">dHBIIB")  # seen to identity
 _SEEN = Struct(">d")
 _KEY_SIZES = {KEY_BYTES}
 _TEXT_ENCODING = ("utf-8", "surrogatepass")
+#: Unix times in seconds that are dates: those of the years 1 to 9999.
+FIRST_TIME, LAST_TIME = -62_135_596_800.0, 253_402_300_799.0
+
+
+def is_time(seconds: float) -> bool:
+    """Return whether a Unix time is one at which a page may have been seen. NaN is none."""
+    return FIRST_TIME <= seconds <= LAST_TIME
+
+
+def record_damage(key: object, what: str) -> DamageError:
+    """Return the error of a damaged record; ``key`` is where it is stored, ``what`` says what is wrong."""
+    return DamageError(f"The record under {key!r} is damaged: {what}.")
 
 
 def encode(record: Record) -> bytes:

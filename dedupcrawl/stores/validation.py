@@ -1,24 +1,12 @@
-"""What stored values must be: a time, a configuration, the name of a namespace; and the error of a damaged record.
-
-A store may have been written by anybody, and read from a damaged disk. So whatever is read is validated.
-"""
+"""What the configuration and the name of a stored namespace must be: others may have written them."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from dedupcrawl.errors import DamageError
-
-#: Unix times in seconds that are dates: those of the years 1 to 9999.
-FIRST_TIME, LAST_TIME = -62_135_596_800.0, 253_402_300_799.0
 NAMESPACE_BYTES = 200  #: highest number of bytes of a namespace in UTF-8
 MAX_SCHEME_DEPTH = 16  #: levels of a configuration; those of detectors have six
-
-
-def is_time(seconds: float) -> bool:
-    """Return whether a Unix time is one at which a page may have been seen. NaN is none."""
-    return FIRST_TIME <= seconds <= LAST_TIME
 
 
 def is_namespace(name: object) -> bool:
@@ -43,8 +31,3 @@ def parse_scheme(text: bytes | str) -> dict[str, Any] | None:
 def _is_flat(value: object, levels: int) -> bool:
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels > 0 and all(_is_flat(part, levels - 1) for part in parts)
-
-
-def record_damage(key: object, what: str) -> DamageError:
-    """Return the error of a damaged record; ``key`` is where it is stored, ``what`` says what is wrong."""
-    return DamageError(f"The record under {key!r} is damaged: {what}.")

@@ -127,7 +127,7 @@ def reasons() -> set[str]:
     literal += [
         part for found in re.findall(r"Uncheckable\(([^()]*)\)", source) for part in re.findall(r'"([\w-]+)"', found)
     ]
-    names_of_reasons = "BINARY|TOO_LARGE|TOO_MANY_ATTRIBUTES|TOO_DEEP|TOO_SLOW|SKIPPED|LITTLE_READ"
+    names_of_reasons = "BINARY|TOO_LARGE|TOO_MANY_ATTRIBUTES|TOO_DEEP|TOO_SLOW|SKIPPED|LITTLE_READ|UNREADABLE"
     named = re.findall(rf'^(?:{names_of_reasons}) = "([\w-]+)"', source, re.MULTILINE)
     refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "responses.py").read_text("utf-8"))
     decoded = re.findall(r'\breason="([\w-]+)"', source)

@@ -19,6 +19,7 @@ from dedupcrawl.cli import app
 from dedupcrawl.config import DROP, Config
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.errors import DamageError
 from dedupcrawl.identity_codec import unpack_identity
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.signatures import (
@@ -123,7 +124,8 @@ def test_signature_and_sketch_stand_one_after_the_other() -> None:
     assert not isinstance(record, Verdict)
     assert record.identity[:LAYOUT_BYTES] == page.layout
     assert unpack_identity(record.identity) is not None
-    assert unpack_identity(without_layout(record.identity)) is None
+    with pytest.raises(DamageError):
+        unpack_identity(without_layout(record.identity))
     assert with_layout(b"", b"") == b""
     assert without_layout(with_layout(b"", b"sketch")) == b"sketch"
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import KEY_BYTES, Candidate, ClaimState, Record, url_key
-from dedupcrawl.stores.records import VERSION, decode, decode_seen, encode
-from dedupcrawl.stores.validation import FIRST_TIME, LAST_TIME
+from dedupcrawl.stores.records import FIRST_TIME, LAST_TIME, VERSION, decode, decode_seen, encode
 
 GOLDEN = {
     "full": (

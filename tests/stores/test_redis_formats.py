@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
+from dedupcrawl.stores.records import LAST_TIME
 from dedupcrawl.stores.redis import packed_records
 from dedupcrawl.stores.redis.namespace import KeyNames
 from dedupcrawl.stores.redis.offers import pack_offer, pack_offer_by_reference
@@ -27,7 +28,6 @@ from dedupcrawl.stores.redis.packed_records import (
 )
 from dedupcrawl.stores.redis.packed_urls import pack_url, pack_url_by_reference, unpack_url, unpack_url_by_reference
 from dedupcrawl.stores.redis.transports import pack_request, request_by_reference
-from dedupcrawl.stores.validation import LAST_TIME
 from dedupcrawl.utils.optional import NO_EXTENSIONS
 from tests.stores.factories import START, record
 

@@ -18,7 +18,7 @@ from dedupcrawl.batch.fingerprinting import RowFingerprinter
 from dedupcrawl.batch.formats import BadRow
 from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, Fields, column_names, missing_column, row_from_columns
 from dedupcrawl.batch.job import Job
-from dedupcrawl.batch.solver import NOT_READ, RELATIONS
+from dedupcrawl.batch.solver import FIRST_DOUBT, RELATIONS
 from dedupcrawl.batch.spark.checkpoints import (
     Checkpoints,
     ddl,
@@ -32,7 +32,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.decision import Status, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.identity import UNREAD_BYTES
+from dedupcrawl.identity_codec import UNREAD_BYTES
 from dedupcrawl.stores.base import Record
 from dedupcrawl.utils.redaction import SECRET
 
@@ -227,9 +227,9 @@ def _status() -> Column:
 
 
 def _is_unread() -> Column:
-    """Return whether a page without main text was compared and has no copy, or matches in what was read only."""
+    """Return whether a page without main text was compared and has no copy, or nothing tells whether it is a copy."""
     has_no_text = F.col("relation").isNull() & (F.coalesce(F.length("identity"), F.lit(0)) == UNREAD_BYTES)
-    return has_no_text | F.coalesce(F.col("relation") == NOT_READ, F.lit(False))
+    return has_no_text | F.coalesce(F.col("relation") >= FIRST_DOUBT, F.lit(False))
 
 
 def _name_at(names: Sequence[str], column: str) -> Column:

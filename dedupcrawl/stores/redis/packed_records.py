@@ -27,6 +27,7 @@ from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import IDENTITY_BYTES, KEY_BYTES, Record
+from dedupcrawl.stores.records import is_time, record_damage
 from dedupcrawl.stores.redis.packed_urls import (
     decode_text,
     pack_url_by_reference,
@@ -35,7 +36,6 @@ from dedupcrawl.stores.redis.packed_urls import (
     url_packer,
 )
 from dedupcrawl.stores.redis.value_reader import MANY, ValueReader
-from dedupcrawl.stores.validation import is_time, record_damage
 
 VERSION = 5
 MIN_BYTES = 10  #: of a record: head, crc, seen, number of keys, and an empty URL

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.decision import Matcher, Policy, cluster_of, unchecked
 from dedupcrawl.detectors.base import COPIES
 from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import Fingerprinter, Uncheckable
 from dedupcrawl.identity import label_identity
 from dedupcrawl.identity_codec import Name, unpack_identity
@@ -312,7 +313,9 @@ class IdentityComparison:
 def compare_identities(
     new: Record, old: Record, pages: Iterable[Page | None], config: Config, matcher: Matcher
 ) -> IdentityComparison | None:
-    """Compare the identities of two pages; None if one has no identity, or if those of two sites tell nothing apart.
+    """Compare the identities of two pages.
+
+    None if one has no identity, or one that cannot be read, or if those of two sites tell nothing apart.
 
     Args:
         new: the new page.
@@ -321,7 +324,10 @@ def compare_identities(
         config: the configuration of the store.
         matcher: that of the configuration.
     """
-    mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
+    try:
+        mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
+    except DamageError:
+        return None
     if mine is None or other is None or not (new.url and old.url):
         return None
     found = [each.match.relation for each in matcher.opinions(new, old) if each.match is not None]

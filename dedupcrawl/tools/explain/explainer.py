@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from dedupcrawl.config import constants_of
-from dedupcrawl.decision import OTHER_SITES, UNCHECKED_REASONS, Matcher, Verdict, cluster_of
+from dedupcrawl.decision import DOUBTS, OTHER_SITES, UNCHECKED_REASONS, Matcher, Verdict, cluster_of
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
@@ -384,7 +384,9 @@ def _pair_remarks(effective: EffectiveConfig, subject: Subject, pair: ComparedPa
 
 def _sibling_remarks(config: Config, pair: ComparedPair) -> Iterator[str]:
     """Say what the verdict would be if the names and values agreed, and whether the scope hides a related page."""
-    if pair.verdict.relation is Relation.SIBLING:
+    if pair.verdict.reason in DOUBTS:
+        yield f"The new page would be unchecked, and kept: {UNCHECKED_REASONS[pair.verdict.reason]}."
+    elif pair.verdict.relation is Relation.SIBLING:
         other = pair.without_identities.verdict(config)
         fate = "kept" if other.keep else "dropped"
         relation = other.relation or other.status

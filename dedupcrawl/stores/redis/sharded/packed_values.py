@@ -30,11 +30,12 @@ from zlib import crc32
 from dedupcrawl.detectors.exact import HASH_BYTES
 from dedupcrawl.detectors.minhash import TAG
 from dedupcrawl.stores.base import IDENTITY_BYTES, Record, url_key
+from dedupcrawl.stores.records import is_time, record_damage
 from dedupcrawl.stores.redis.packed_records import low_bits, pack_record, time_seen, unpack_record
 from dedupcrawl.stores.redis.packed_urls import decode_text, pack_url, unpack_url
 from dedupcrawl.stores.redis.sharded.stored_sketches import stored_sketches
 from dedupcrawl.stores.redis.value_reader import ValueReader
-from dedupcrawl.stores.validation import is_time, parse_scheme, record_damage
+from dedupcrawl.stores.validation import parse_scheme
 from dedupcrawl.utils.optional import load_extension
 
 if TYPE_CHECKING:

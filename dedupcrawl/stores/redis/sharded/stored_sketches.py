@@ -130,7 +130,7 @@ def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> Sto
         return None
     has_exact, has_minhash = Exact.name in names, MinHash.name in names
     constants = scheme[MinHash.name] if has_minhash else {}
-    seed = secret if constants.get("seed") == SECRET else constants.get("seed", 0)
+    seed: Any = secret if constants.get("seed") == SECRET else constants.get("seed", 0)
     if not _is_whole(seed, 0, (1 << 64) - 1) or (has_minhash and not _are_constants(constants)):
         return None
     # Without ``exact``, each record has the hash of its text at the end; see ``Fingerprinter``.
