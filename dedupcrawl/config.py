@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from dedupcrawl.detectors.base import MAX_LENGTH_SLACK, Relation
 from dedupcrawl.detectors.registry import DETECTORS, SHARED, build_detectors
-from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.errors import DedupError, SettingError, StoreError
 from dedupcrawl.page.options import LINK_RULES, READER_ACCEPTED, ReadOptions
 from dedupcrawl.text.lexicon import LANGUAGE_ACCEPTED, is_language
 from dedupcrawl.text.normalize import FOLDING
@@ -313,8 +313,18 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
     bands of a sketch, another threshold that does is assumed.
 
     Raises:
-        StoreError: the scheme names a detector that this version does not have.
+        StoreError: the scheme names a detector that this version does not have, or is none of ours.
+        SettingError: this version does not accept one of its constants.
     """
+    try:
+        return _recovered(scheme, base)
+    except DedupError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError) as error:  # others may have written it
+        raise StoreError("The configuration that the store was filled under is none of this version.") from error
+
+
+def _recovered(scheme: Mapping[str, Any], base: Config) -> Recovered:
     described = {name: constants for name, constants in scheme.items() if name != _TEXT}
     for name in described:
         if name not in DETECTORS:
@@ -396,10 +406,12 @@ def _threshold(slots: int, miss_weight: float, wanted: tuple[int, int]) -> float
 
 def _filed(name: str, constants: Mapping[str, Any]) -> tuple[int, float]:
     """Return how many slots are filed in bands, and the weight of a miss."""
-    from dedupcrawl.detectors.datasketch import Datasketch  # noqa: PLC0415  # as above
+    from dedupcrawl.detectors.datasketch import MAX_PERMUTATIONS, Datasketch  # noqa: PLC0415  # as above
     from dedupcrawl.detectors.minhash import MinHash  # noqa: PLC0415  # as above
 
     if name == MinHash.name:
         slots: int = min(MinHash.filed, constants["slots"])
         return slots, MinHash.miss_weight
+    if not 0 < constants["num_perm"] <= MAX_PERMUTATIONS:  # the bands of very many would be searched for hours
+        raise ValueError
     return constants["num_perm"], Datasketch.miss_weight

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, VERSIONS, Match, Relation, no_opinion
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.errors import DamageError
-from dedupcrawl.fingerprinting import text_sketch_index
+from dedupcrawl.fingerprinting import sketch_count, text_sketch_index
 from dedupcrawl.identity import unread_reason
 from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
@@ -323,9 +323,7 @@ class Matcher:
                 detector.compare(sketch, sketch)
 
     def _check_count(self, record: Record) -> None:
-        found, made = len(record.sketches), max(len(self.detectors), text_sketch_index(self.detectors) + 1)
-        if found != made:
-            raise DamageError(f"The record of {record.url!r} is damaged: it has {found} sketches in place of {made}.")
+        check_sketch_count(record, sketch_count([detector.name for detector in self.detectors]))
 
     def why_siblings(self, new: Record, old: Record, *, by_sentences: bool = True) -> str:
         """Return by what two similar pages differ, "" if they are about the same thing."""
@@ -449,6 +447,13 @@ class Policy:
         relation = finding.relation
         wanted = relation in self.drop or relation in VERSIONS
         return self.keep == "latest" and wanted and relation in _REPLACEABLE and finding.settled
+
+
+def check_sketch_count(record: Record, count: int) -> None:
+    """Raise ``DamageError`` for a record with another number of sketches."""
+    found = len(record.sketches)
+    if found != count:
+        raise DamageError(f"The record of {record.url!r} is damaged: it has {found} sketches in place of {count}.")
 
 
 def unchecked(url: str, reason: str, of: str | None = None) -> Verdict:

@@ -17,7 +17,7 @@ from dedupcrawl.text.features import Features, FeaturesBatch, compared_text, is_
 from dedupcrawl.text.normalize import expanded_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
@@ -279,6 +279,11 @@ def text_sketch_index(detectors: tuple[Detector, ...]) -> int:
     """Return which sketch of a record is the hash of its text: that of ``exact``, or the last one."""
     names = [detector.name for detector in detectors]
     return names.index(Exact.name) if Exact.name in names else len(names)
+
+
+def sketch_count(names: Collection[str]) -> int:
+    """Return how many sketches the record of a page has, for detectors with these names."""
+    return len(names) + (Exact.name not in names)
 
 
 def without_fragment(url: str) -> str:

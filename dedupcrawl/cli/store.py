@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,19 +15,24 @@ import typer
 
 from dedupcrawl.cli.console import ProgressBars, facts_table, output_console, print_error, print_json, print_line
 from dedupcrawl.cli.options import AsJson, OneNamespace
-from dedupcrawl.errors import DedupError, SettingError
-from dedupcrawl.fingerprinting import without_fragment
+from dedupcrawl.config import Config, recovered
+from dedupcrawl.decision import Matcher, check_sketch_count
+from dedupcrawl.detectors.registry import DETECTORS, build_detectors
+from dedupcrawl.errors import DedupError, MissingPackageError, SettingError
+from dedupcrawl.fingerprinting import sketch_count, without_fragment
 from dedupcrawl.stores import MEMORY, list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, MAX_DAMAGED
-from dedupcrawl.stores.transfer import export_records, import_records, read_header
+from dedupcrawl.stores.transfer import accept_any, export_records, import_records, read_header
 from dedupcrawl.stores.workers import printable
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dedupcrawl.errors import DamageError
-    from dedupcrawl.stores.base import Store, StoreInfo
+    from dedupcrawl.stores.base import Record, Store, StoreInfo
+    from dedupcrawl.stores.transfer import ExportHeader
+    from dedupcrawl.utils.redaction import SecretSeed
 
 store = typer.Typer(help="Inspect a store, remove records, export and import it.", no_args_is_help=True)
 
@@ -125,8 +131,9 @@ def export_(
         about = opened.info()
         with ProgressBars("records") as bars:
             bars.begin("exporting", about.pages)
-            count = export_records(opened, file, lambda: bars.advance(1, 1), damage)
-    print_line(f"{count} records of {about.namespace} exported to {file}")
+            check = _export_check(about.scheme, opened.secret)
+            count = export_records(opened, file, lambda: bars.advance(1, 1), damage, check)
+    print_line(f"{count} records of {printable(about.namespace)} exported to {file}")
     damage.finish()
 
 
@@ -136,16 +143,52 @@ def import_(
     where: StoreUrl,
     namespace: Annotated[str | None, typer.Option(help="Namespace to fill (default: as in the file).")] = None,
 ) -> None:
-    """Add exported records to a store of any kind; records that it has already stay unchanged."""
+    """Add exported records to a store of any kind; records that it has already stay unchanged.
+
+    The whole file is checked before the first record is added.
+    """
     if where == MEMORY:
         raise SettingError("store", where, "a store that outlives this command")
     with ProgressBars("records") as bars:
         bars.begin("checking", None)
-        header = read_header(file, lambda: bars.advance(1, 1))
+        header = read_header(file, lambda: bars.advance(1, 1), partial(_import_check, file))
         name = header.namespace if namespace is None else namespace
         with open_store(where, namespace=name, scheme=json.loads(header.scheme), secret=header.secret) as opened:
-            done = import_records(file, opened, lambda records: bars.track("importing", records, header.records))
-    print_line(f"{done.new} records imported into {name}, {done.known} were there")
+            done = import_records(file, opened, lambda them: bars.track("importing", them, header.records), header)
+    print_line(f"{done.new} records imported into {printable(name)}, {done.known} were there")
+
+
+def _record_check(scheme: str, secret: SecretSeed | None) -> Callable[[Record], None]:
+    """Return what raises ``DamageError`` for a record whose sketches are not those of a configuration.
+
+    Without the optional package of a detector, sketches are counted only.
+
+    Raises:
+        DedupError: the configuration is none of this version.
+    """
+    described = json.loads(scheme)
+    config = recovered(described, Config() if secret is None else Config(seed=secret)).config
+    try:
+        return Matcher(build_detectors(config)).check_sketches
+    except MissingPackageError:
+        count = sketch_count([name for name in DETECTORS if name in described])
+        return lambda record: check_sketch_count(record, count)
+
+
+def _import_check(file: Path, header: ExportHeader) -> Callable[[Record], None]:
+    """Do the same for an export; the error names the file."""
+    try:
+        return _record_check(header.scheme, header.secret)
+    except DedupError as error:
+        raise DedupError(f"The file {file} cannot be imported: {error}") from error
+
+
+def _export_check(scheme: str, secret: SecretSeed | None) -> Callable[[Record], None]:
+    """Do the same; a store of another version is exported as it is."""
+    try:
+        return _record_check(scheme, secret)
+    except DedupError:
+        return accept_any
 
 
 def only_namespace(where: str) -> str:

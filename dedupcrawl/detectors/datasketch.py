@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<BBII")
 _TAG = 0x44
+MAX_PERMUTATIONS = 4096  #: highest number of values of a signature
 _KEYED_BYTES = 8  #: bytes of a keyed token
 #: Type of the stored values by the ``scheme`` of datasketch; legacy values have at most 32 bits.
 _VALUE_TYPES = {"affine32": "<u4", "affine64": "<u8", "legacy": "<u4"}
@@ -68,7 +69,7 @@ class Datasketch(Detector):
     def __post_init__(self) -> None:
         require_extra("datasketch", _USER, "datasketch")
         self.check_bounds("threshold")
-        self.check_integer("num_perm", 2, 4096)
+        self.check_integer("num_perm", 2, MAX_PERMUTATIONS)
         self.check_integer("permutation_seed", 0, 2**32 - 1)
         self.check_integer("size", 1, 64)
         self.check_share("miss_weight")

@@ -173,8 +173,8 @@ class StoreInfo:
     scraped: int  #: claims whose item was scraped but is not durable yet
     keys: int  #: bucket entries of all records
     bytes: int  #: on disk or in memory; 0 where it is unknown
-    oldest: float | None  #: Unix time of the record filed first
-    newest: float | None  #: Unix time of the record filed last
+    oldest: float | None  #: Unix time of the record filed first; None if that is damaged
+    newest: float | None  #: Unix time of the record filed last; None if that is damaged
     scheme: str  #: JSON of the configuration that filled it
     ended: int = 0  #: claims whose lease has ended: the next matching page replaces them
     layout: str = ""  #: "hash" or "compact" on a server, "" elsewhere

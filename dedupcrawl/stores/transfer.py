@@ -18,9 +18,10 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, check_secret, log_damage, scheme_json
-from dedupcrawl.stores.records import decode, encode
+from dedupcrawl.stores.records import decode, encode, record_damage
+from dedupcrawl.stores.validation import MAX_SCHEME_DEPTH, is_namespace, parse_scheme
 from dedupcrawl.utils.iteration import chunked
 from dedupcrawl.utils.redaction import SECRET_BYTES, SecretSeed
 from dedupcrawl.utils.resources import atomic_write
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dedupcrawl.stores.base import OnDamage, Record, Store
+    from dedupcrawl.stores.base import Candidate, OnDamage, Record, Store
+
+    RecordCheck = Callable[[Record], None]  # raises ``DamageError`` for a record that does not belong into a store
 
 MAGIC = b"dedupcrawl export "
 VERSION = b"4"
 MAX_LINE_BYTES = 1 << 20
-MAX_RECORD_BYTES = 1 << 28
+MAX_RECORD_BYTES = 1 << 25  #: of a record; the largest sketches of a page of 10 MB have a quarter of it
 CHUNK = 200  #: records that are filed together
 
 
@@ -68,8 +71,16 @@ class Upsert:
     replaces: tuple[Record, ...] = ()
 
 
+def accept_any(_: Record) -> None:
+    """Accept any record that can be read."""
+
+
 def export_records(
-    store: Store, path: Path, advance: Callable[[], object] = lambda: None, on_damage: OnDamage = log_damage
+    store: Store,
+    path: Path,
+    advance: Callable[[], object] = lambda: None,
+    on_damage: OnDamage = log_damage,
+    check: RecordCheck = accept_any,
 ) -> int:
     """Write the committed records of a store to a file, atomically; return how many.
 
@@ -79,40 +90,67 @@ def export_records(
         advance: is called after each record of the store, committed or not.
         on_damage: is called with the error of each damaged record, which is skipped. What it raises ends the
             export, and no file is written.
+        check: raises ``DamageError`` for a record that does not belong into the store.
 
     Raises:
         StoreError: the store cannot be read, or the file cannot be written.
     """
     with _file_errors(path, "written"), atomic_write(path) as part, gzip.open(part, "wb") as stream:
-        return _write(store, _ChecksumStream(cast("IO[bytes]", stream)), advance, on_damage)
+        return _write(store, _ChecksumStream(cast("IO[bytes]", stream)), advance, on_damage, check)
 
 
-def read_header(path: Path, advance: Callable[[], object] = lambda: None) -> ExportHeader:
-    """Read a whole export and check it; ``advance`` is called after each record.
+def read_header(
+    path: Path,
+    advance: Callable[[], object] = lambda: None,
+    checking: Callable[[ExportHeader], RecordCheck] = lambda _: accept_any,
+) -> ExportHeader:
+    """Read a whole export and check it.
+
+    Args:
+        path: the file.
+        advance: is called after each record.
+        checking: returns for a header, of which the number of records is not known yet, what raises ``DamageError``
+            for a record that does not belong into such an export.
 
     Raises:
         StoreError: the file is no export, is damaged, truncated or of another version.
     """
     with _open_export(path) as stream:
         header = _read_header(path, stream)
-        count = 0
-        for count, _ in enumerate(_read_records(path, stream), 1):  # noqa: B007  # the last is their number
+        check, count = checking(header), 0
+        for count, record in enumerate(_read_records(path, stream), 1):
+            _check_record(path, count - 1, record, check)
             advance()
         return replace(header, records=count)
 
 
+def _check_record(path: Path, number: int, record: Record, check: RecordCheck) -> None:
+    try:
+        check(record)
+    except DamageError as error:
+        reason = str(error).rstrip(".")
+        raise StoreError(f"The file {path} is damaged: record {number} cannot be imported: {reason}.") from None
+
+
 def import_records(
-    path: Path, store: Store, track: Callable[[Iterable[Record]], Iterable[Record]] = lambda records: records
+    path: Path,
+    store: Store,
+    track: Callable[[Iterable[Record]], Iterable[Record]] = lambda records: records,
+    header: ExportHeader | None = None,
 ) -> ImportCounts:
     """File the records of an export, the oldest first; records that are stored already are skipped.
 
-    ``track`` wraps the iterator over the records, to show progress.
+    Args:
+        path: the file.
+        store: the store.
+        track: wraps the iterator over the records, to show progress.
+        header: of the file, if :func:`read_header` has just checked it. None: the whole file is checked first.
 
     Raises:
         StoreMismatchError: the store was filled under another configuration or secret seed than the export.
         StoreError: the file is damaged, and nothing was filed; or the store failed.
     """
-    about, header = store.info(), read_header(path)
+    about, header = store.info(), header or read_header(path)
     check_scheme(about.url, about.namespace, about.scheme, header.scheme)
     check_secret(about.url, about.namespace, store.secret, header.secret)
     with _open_export(path) as stream:
@@ -157,7 +195,9 @@ def _stored_ids(store: Store, record: Record) -> set[int]:
     return {hit.id for hit in store.find(record.own_keys) if record.is_among([hit])}
 
 
-def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object], on_damage: OnDamage) -> int:
+def _write(
+    store: Store, out: _ChecksumStream, advance: Callable[[], object], on_damage: OnDamage, check: RecordCheck
+) -> int:
     about = store.info()
     out.write(MAGIC + VERSION + b"\n")
     header = {"namespace": about.namespace, "scheme": json.loads(about.scheme)}
@@ -167,13 +207,26 @@ def _write(store: Store, out: _ChecksumStream, advance: Callable[[], object], on
     count = 0
     for each in store.records(on_damage):
         if each.state is ClaimState.COMMITTED:
-            value = encode(each.record)
-            out.write(len(value).to_bytes(4, "big") + value)
-            count += 1
+            try:
+                value = _exported(each, check)
+            except DamageError as error:
+                on_damage(error)
+            else:
+                out.write(len(value).to_bytes(4, "big") + value)
+                count += 1
         advance()
     out.write(bytes(4) + count.to_bytes(8, "big"))
     out.stream.write(out.checksum.digest())
     return count
+
+
+def _exported(candidate: Candidate, check: RecordCheck) -> bytes:
+    """Return a record as it is exported; raise ``DamageError`` for one that no import accepts."""
+    check(candidate.record)
+    value = encode(candidate.record)
+    if len(value) > MAX_RECORD_BYTES:
+        raise record_damage(candidate.id, f"it has {len(value)} bytes")
+    return value
 
 
 def _read_header(path: Path, stream: _ChecksumStream) -> ExportHeader:
@@ -184,17 +237,14 @@ def _read_header(path: Path, stream: _ChecksumStream) -> ExportHeader:
     if first != MAGIC + VERSION:
         version = first.removeprefix(MAGIC).decode("ascii", "replace")
         raise StoreError(f"The file {path} has version {version}, and this release reads version {VERSION.decode()}.")
-    try:
-        about = json.loads(stream.read_line())
-        namespace, scheme = about["namespace"], about["scheme"]
-        if not isinstance(namespace, str) or not isinstance(scheme, dict):
-            raise TypeError  # noqa: TRY301  # all defects of the header give one message
-    except (ValueError, KeyError, TypeError):
-        raise StoreError(f"The file {path} is damaged: its header cannot be read.") from None
+    about = parse_scheme(stream.read_line(), MAX_SCHEME_DEPTH + 1) or {}
+    namespace, scheme = about.get("namespace"), about.get("scheme")
+    if not is_namespace(namespace) or not isinstance(scheme, dict):
+        raise StoreError(f"The file {path} is damaged: its header cannot be read.")
     size = stream.read(1)[0]
     if size not in {0, SECRET_BYTES}:
         raise StoreError(f"The file {path} is damaged: its header cannot be read.")
-    return ExportHeader(namespace, scheme_json(scheme), 0, SecretSeed.from_stored(stream.read(size)))
+    return ExportHeader(str(namespace), scheme_json(scheme), 0, SecretSeed.from_stored(stream.read(size)))
 
 
 def _read_records(path: Path, stream: _ChecksumStream) -> Iterator[Record]:

@@ -15,17 +15,18 @@ def is_namespace(name: object) -> bool:
     return is_text and 0 < len(str(name).encode()) <= NAMESPACE_BYTES and "\0" not in str(name)
 
 
-def parse_scheme(text: bytes | str) -> dict[str, Any] | None:
+def parse_scheme(text: bytes | str, levels: int = MAX_SCHEME_DEPTH) -> dict[str, Any] | None:
     """Return a stored configuration; None for what is no object in JSON, or is nested too deeply.
 
     Args:
         text: JSON, as :func:`~dedupcrawl.stores.base.scheme_json` writes it; bytes in UTF-8.
+        levels: that it has at most.
     """
     try:
         found = json.loads(text.decode() if isinstance(text, bytes) else text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and _is_flat(found, MAX_SCHEME_DEPTH) else None
+    return found if isinstance(found, dict) and _is_flat(found, levels) else None
 
 
 def _is_flat(value: object, levels: int) -> bool:

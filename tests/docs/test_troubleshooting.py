@@ -17,6 +17,7 @@ NOBODYS = {
     "The record of … has a key that is not … bytes long.",
     "The record of … has an identity of more than … bytes.",
     "The record of … has too many parts to be filed: ….",
+    "The record of … was seen at …, which is no Unix time.",
     "…",  # another error, repeated
 }
 

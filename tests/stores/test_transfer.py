@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import struct
+import tracemalloc
 from dataclasses import replace
+from hashlib import blake2b
+from math import inf
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 
-from dedupcrawl.errors import StoreError, StoreMismatchError
+from dedupcrawl.config import Config
+from dedupcrawl.decision import Matcher
+from dedupcrawl.detectors.registry import build_detectors, schemes
+from dedupcrawl.errors import DamageError, StoreError, StoreMismatchError
+from dedupcrawl.stores.base import scheme_json
+from dedupcrawl.stores.records import encode
 from dedupcrawl.stores.redis.address import LAYOUTS
 from dedupcrawl.stores.transfer import ExportHeader, ImportCounts, export_records, import_records, read_header
 from tests.stores.conftest import emptied
@@ -17,7 +27,7 @@ from tests.stores.factories import START, Clock, Opener, file, lmdb_url, record
 from tests.stores.servers import binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from dedupcrawl.stores.base import Record, Store
@@ -175,6 +185,90 @@ def test_other_files_are_refused(tmp_path: Path, text: bytes, match: str) -> Non
     (tmp_path / "file").write_bytes(text)
     with pytest.raises(StoreError, match=match):
         read_header(tmp_path / "file")
+
+
+SCHEME = scheme_json(schemes(build_detectors(Config()), Config()))
+
+
+def written(path: Path, values: Sequence[bytes], header: bytes) -> Path:
+    """Write an export with these encoded records, and a right checksum."""
+    plain = b"dedupcrawl export 4\n" + header + b"\n\0"
+    plain += b"".join(len(value).to_bytes(4, "big") + value for value in values)
+    plain += bytes(4) + len(values).to_bytes(8, "big")
+    path.write_bytes(gzip.compress(plain + blake2b(plain, digest_size=16).digest()))
+    return path
+
+
+def header(namespace: str = "news", scheme: str = SCHEME) -> bytes:
+    return f'{{"namespace": {json.dumps(namespace)}, "scheme": {scheme}}}'.encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 500_000,
+        b'{"namespace": "news", "scheme": ' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001,
+        header(scheme='{"a":' * 20 + "1" + "}" * 20),
+        header("x" * 201),
+        header("a\0b"),
+        header("\ud800"),
+        header(""),
+        b'{"namespace": "news", "scheme": {"a": ' + b"9" * 5000 + b"}}",
+        header().decode().encode("utf-16"),
+    ],
+    ids=["list", "object", "deep", "long name", "zero", "surrogate", "no name", "number", "utf-16"],
+)
+def test_a_header_that_is_none_of_ours_is_refused(tmp_path: Path, text: bytes) -> None:
+    with pytest.raises(StoreError, match="header cannot be read"):
+        read_header(written(tmp_path / "file", [], text))
+
+
+def sealed(value: bytes) -> bytes:
+    return value[:1] + crc32(value[5:]).to_bytes(4, "big") + value[5:]
+
+
+def test_one_record_that_cannot_be_read_refuses_all_before_one_is_filed(
+    tmp_path: Path, kinds: dict[str, Opener]
+) -> None:
+    store = kinds["lmdb"](namespace="unsound", scheme=json.loads(SCHEME))
+    sound = [encode(record(f"http://a/{n}", n)) for n in range(300)]
+    endless = sealed(sound[0][:5] + struct.pack(">d", inf) + sound[0][13:])
+    cut = sealed(sound[0][:-1])
+    no_text = sealed(sound[0][:-3] + b"\xff\xfe\xfd")
+    for bad in (endless, cut, no_text, sealed(sound[0][:13] + b"\xff\xff" + sound[0][15:])):
+        path = written(tmp_path / "file", [*sound, bad], header())
+        with pytest.raises(StoreError, match=r"record under '.*file 300' is damaged"):
+            import_records(path, store)
+        assert store.info().pages == 0
+
+
+def test_a_record_that_does_not_belong_into_the_store_refuses_all(tmp_path: Path, kinds: dict[str, Opener]) -> None:
+    store = kinds["memory"](scheme=json.loads(SCHEME))
+    matcher = Matcher(build_detectors(Config()))
+    page = record("http://a", "a")
+    for sketches, what in (((bytes(15), b""), "a stored sketch of 15 bytes"), ((), "it has 0 sketches in place of 2")):
+        path = written(tmp_path / "file", [encode(page), encode(replace(page, sketches=sketches))], header())
+        with pytest.raises(StoreError, match=rf"file is damaged: record 1 cannot be imported: .*{what}"):
+            read_header(path, checking=lambda _: matcher.check_sketches)
+    store.add(replace(page, sketches=(bytes(15), b"")))
+    errors: list[DamageError] = []
+    assert export_records(store, tmp_path / "out", on_damage=errors.append, check=matcher.check_sketches) == 0
+    assert len(errors) == 1
+
+
+def test_the_memory_for_a_record_is_limited(tmp_path: Path) -> None:
+    plain = b"dedupcrawl export 4\n" + header() + b"\n\0" + (1 << 28).to_bytes(4, "big")
+    with gzip.open(tmp_path / "file", "wb", compresslevel=1) as stream:
+        stream.write(plain)
+        for _ in range(256):
+            stream.write(bytes(1 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoreError, match="record 0 claims to have 268435456 bytes"):
+            read_header(tmp_path / "file")
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_files_that_cannot_be_opened_are_reported(tmp_path: Path, kinds: dict[str, Opener]) -> None:

@@ -13,7 +13,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import MAX_DAMAGED, MAX_HOTTEST, HotBucket, StoreInfo, check_unused
-from dedupcrawl.stores.records import OWNER_BYTES
+from dedupcrawl.stores.records import OWNER_BYTES, is_time
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
 from dedupcrawl.stores.workers import InvalidStatsError, ServerMemory, Worker, WorkersInfo, WorkerStats
 from dedupcrawl.utils.iteration import chunked
@@ -88,11 +88,11 @@ def _hot_buckets(client: Redis | RedisCluster, shown: str, names: KeyNames) -> d
 
 
 def _edge_time(call: Callable[..., Any], step: int) -> float | None:
-    """Return when the record filed first (``step`` 1) or last (-1) was seen."""
+    """Return when the record filed first (``step`` 1) or last (-1) was seen; None if it was never, or at no time."""
     start, time = call("edge_time", step, 0)
     while start > 0:
         start, time = call("edge_time", step, start)
-    return None if start < 0 else time / 1000
+    return time / 1000 if start == 0 and is_time(time / 1000) else None
 
 
 def _memory_bytes(client: Redis | RedisCluster, names: KeyNames, partitions: int) -> int:

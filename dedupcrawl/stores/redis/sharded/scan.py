@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import MAX_HOTTEST, HotBucket
+from dedupcrawl.stores.records import is_time
 from dedupcrawl.stores.redis.sharded.layout import COUNTED, COUNTED_RECORDS, KEYS_OF_PAGE, SCRAPED, TAGS, Command
 from dedupcrawl.stores.redis.sharded.packed_values import seen_in
 from dedupcrawl.utils.iteration import chunked
@@ -72,7 +73,7 @@ def count_namespace(layout: ShardLayout, ask: Ask, dead: Callable[[set[bytes]], 
     replies = ask([layout.census(n, SAMPLES) for n in range(TAGS)])
     owners = [owner for reply in replies for owner in reply[2]]
     ended = dead({owner[:8] for owner in owners})
-    times = [seen_in(each) / 1000 for reply in replies for each in reply[5]]
+    times = [seen for reply in replies for each in reply[5] if is_time(seen := seen_in(each) / 1000)]
     hot = [(count, layout.first_byte(n) + rest) for n, reply in enumerate(replies) for rest, count in reply[6]]
     scraped = sum(owner[8:] == SCRAPED for owner in owners)
     in_pieces = sum(reply[1] for reply in replies) * max(1.0, layout.record_shelves / COUNTED_RECORDS)
