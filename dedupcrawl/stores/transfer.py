@@ -223,7 +223,10 @@ def _write(
 def _exported(candidate: Candidate, check: RecordCheck) -> bytes:
     """Return a record as it is exported; raise ``DamageError`` for one that no import accepts."""
     check(candidate.record)
-    value = encode(candidate.record)
+    try:
+        value = encode(candidate.record)
+    except StoreError as error:  # another kind of store has room for more parts
+        raise DamageError(str(error)) from error
     if len(value) > MAX_RECORD_BYTES:
         raise record_damage(candidate.id, f"it has {len(value)} bytes")
     return value

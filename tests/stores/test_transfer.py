@@ -280,21 +280,27 @@ def test_files_that_cannot_be_opened_are_reported(tmp_path: Path, kinds: dict[st
         export_records(kinds["memory"](), tmp_path / "absent" / "file")
 
 
-def test_a_broken_export_leaves_the_former_file(
-    path: Path, kinds: dict[str, Opener], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_export_leaves_the_former_file(path: Path, kinds: dict[str, Opener]) -> None:
     before = path.read_bytes()
     store = kinds["memory"](namespace="other")
     file(store, "http://b")
 
-    def fail(_: object) -> bytes:
+    def fail(_: Record) -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr("dedupcrawl.stores.transfer.encode", fail)
     with pytest.raises(StoreError, match="away"):
-        export_records(store, path)
+        export_records(store, path, check=fail)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_record_with_more_parts_than_an_export_can_hold_is_left_out(kinds: dict[str, Opener], tmp_path: Path) -> None:
+    store = kinds["hash"]()
+    store.add(replace(record("http://many", "a"), sketches=(b"",) * 300))
+    store.add(record("http://few", "b"))
+    errors: list[DamageError] = []
+    assert export_records(store, tmp_path / "file", on_damage=errors.append) == 1
+    assert [str(each)[:49] for each in errors] == ["The record of 'http://many' has too many parts to"]
 
 
 def test_the_file_says_its_configuration_in_plain_text(path: Path) -> None:

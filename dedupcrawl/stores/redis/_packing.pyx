@@ -463,6 +463,8 @@ cdef class RecordPacker:
         if cluster is None:
             return None
         identity = parts.pop() if head & IDENTITY else b""
+        if len(identity) > self.identity_bytes:
+            return None
         return Record(url, tuple(keys), tuple(parts), self._time_seen(low, milliseconds), cluster, None, identity)
 
     cdef double _time_seen(self, int64_t low, int64_t milliseconds) noexcept:

@@ -132,13 +132,16 @@ def _parsed(parts: ValueReader, head: int, milliseconds: int) -> Record:
     sizes = [parts.number() for _ in range(sketches + bool(head & _IDENTITY) + bool(head & _CLUSTER))]
     found = [parts.take(size) for size in sizes]
     cluster = found.pop() if head & _CLUSTER else b""
+    identity = found.pop() if head & _IDENTITY else b""
+    if len(identity) > IDENTITY_BYTES:
+        raise ValueError(f"an identity of {len(identity)} bytes")
     return Record(
         url=unpack_url_by_reference(parts.rest()),
         keys=keys,
-        sketches=tuple(found[:sketches]),
+        sketches=tuple(found),
         seen=time_seen(low, milliseconds),
         cluster=decode_text(cluster),
-        identity=found[sketches] if head & _IDENTITY else b"",
+        identity=identity,
     )
 
 
