@@ -87,7 +87,7 @@ def test_what_cannot_be_moved_is_reported(
     path = str(tmp_path / "file")
     assert "is empty: nothing was ever filed there" in complaint(monkeypatch, capsys, "export", server.url, path)
     for name in ("news", "blogs"):
-        with open_store(server.url, namespace=name, scheme={"exact": {}}) as store:
+        with open_store(server.url, namespace=name, scheme={"exact": {}, "minhash": {}}) as store:
             file(store, "http://a", "story")
     assert "one of 'blogs', 'news'" in complaint(monkeypatch, capsys, "export", server.url, path)
     run("export", server.url, path, "--namespace", "news")

@@ -17,6 +17,7 @@ from dedupcrawl.stores.base import KEY_BYTES
 from dedupcrawl.stores.redis.client import NamespaceLostError, RequestNotSentError
 from dedupcrawl.stores.redis.namespace import milliseconds
 from dedupcrawl.stores.redis.packed_records import pack_record_by_reference, record_packer
+from dedupcrawl.stores.redis.replies import MAX_ID
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.redis.transports import Argument
 
 MAX_IDS_PER_CALL = 500  #: claims that one call changes, so that other workers wait a few milliseconds at most
-MAX_ID = 2**48 - 1
 VALUE = 2  #: index of an argument of the script ``offer``; the keys follow it
 MANY = 25  #: records that one call files, so that other workers wait a few milliseconds at most
 
@@ -111,7 +111,10 @@ class OfferClient:
         head = (self.mark, _pack_numbers(min(since, MAX_ID), self.highest, 0, self._ttl, _NONE))
         requests = [(*head, *_joined(some)) for some in chunked(packed, MANY)]
         try:
-            return [*chain.from_iterable(self._session.call_many("offer_many", requests, "offer_many_again"))]
+            replies = [*chain.from_iterable(self._session.call_many("offer_many", requests, "offer_many_again"))]
+            if len(replies) != len(packed):
+                raise self._session.invalid_reply("offer_many")
+            return replies  # noqa: TRY300  # the handlers are for all of this
         except RequestNotSentError:
             raise
         except StoreError:  # of one request, or of all: the others may have been filed

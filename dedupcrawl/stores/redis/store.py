@@ -17,8 +17,9 @@ from dedupcrawl.stores.base import ClaimState, Offer, log_damage, log_reset, rai
 from dedupcrawl.stores.redis.client import ServerStore
 from dedupcrawl.stores.redis.info import namespace_info, remove_namespace, workers_info
 from dedupcrawl.stores.redis.namespace import decode_candidate, milliseconds, open_namespace
-from dedupcrawl.stores.redis.offers import MAX_ID, MAX_IDS_PER_CALL, OfferClient, join_keys
+from dedupcrawl.stores.redis.offers import MAX_IDS_PER_CALL, OfferClient, join_keys
 from dedupcrawl.stores.redis.packed_urls import pack_url
+from dedupcrawl.stores.redis.replies import MAX_ID
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -130,7 +131,9 @@ class RedisStore(ServerStore):
     def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
         start = 0
         while start >= 0:
+            before = start
             start, hits, damaged = self._call("list_records", self._ttl_argument, start)
+            self._session.check_progress("list_records", before, start)
             self._report(damaged, on_damage)
             for hit in hits:
                 try:
@@ -197,7 +200,9 @@ class RedisStore(ServerStore):
         """Do a long operation in short calls, each starting where the one before stopped."""
         removed = start = 0
         while start >= 0:
+            before = start
             count, start, damaged = self._call(operation, *arguments, start)
+            self._session.check_progress(operation, before, start)
             removed += count
             self._report(damaged, on_damage)
         return removed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket as sockets
 import struct
 import sys
@@ -11,7 +12,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from redis.connection import AbstractConnection, DefaultParser
+from redis.connection import AbstractConnection
 from redis.exceptions import (
     AskError,
     InvalidResponse,
@@ -27,8 +28,9 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoReply
 
-from dedupcrawl.stores.redis.connection import SERVER_ERRORS
+from dedupcrawl.stores.redis.connection import FAILURES
 from dedupcrawl.stores.redis.packed_urls import packing
+from dedupcrawl.stores.redis.replies import UNUSABLE, ReplyFilter, reply_error
 from dedupcrawl.stores.redis.scripts import library_text
 
 if TYPE_CHECKING:
@@ -126,9 +128,12 @@ class ClusterTransport:
         """Call a script."""
         parts = cast("tuple[str, ...]", (*operation.common, *rest))
         try:
-            return self._client.evalsha(operation.script.digest, operation.count, *parts)
-        except NoScriptError:
-            return self._client.eval(operation.script.text, operation.count, *parts)
+            try:
+                return self._client.evalsha(operation.script.digest, operation.count, *parts)
+            except NoScriptError:
+                return self._client.eval(operation.script.text, operation.count, *parts)
+        except UNUSABLE as error:
+            raise InvalidResponse(str(error)) from error
 
     def call_many(self, operation: Operation, rests: Sequence[Sequence[Argument]]) -> list[Any]:
         """Call a script that the node knows many times in one round trip; errors are returned.
@@ -171,7 +176,7 @@ class ClusterTransport:
 
     def _ask_for_nodes(self) -> None:
         """Ask the cluster which nodes it has: after a failover, the next call must go to another one."""
-        with suppress(*SERVER_ERRORS):
+        with suppress(*FAILURES):
             self._client.nodes_manager.initialize()
 
     def _call_or_error(self, operation: Operation, rest: Sequence[Argument]) -> Any:
@@ -280,7 +285,7 @@ class PipelinedConnection:
     def _connect(self) -> Any:
         try:
             connection: Any = self._pool.get_connection()
-        except SERVER_ERRORS as error:
+        except FAILURES as error:
             raise NotConnectedError from error
         if self._is_limited_by_kernel:
             with suppress(OSError):  # of a connection that is broken already: the next call finds it
@@ -325,6 +330,8 @@ def read_reply(connection: Any) -> Any:
         return connection.read_response()
     except ResponseError as error:
         return error
+    except UNUSABLE as error:
+        raise InvalidResponse(str(error)) from error
 
 
 def _can_exchange_directly(pool: ConnectionPool) -> bool:
@@ -359,8 +366,11 @@ def _send_and_receive(socket: Any, data: bytes, count: int) -> int | bytes:
         return _exchange_in_c(socket, data)
     socket.sendall(data)
     received: bytes = socket.recv(CHUNK)
-    is_number = count == 1 and received[:1] == b":" and received[-2:] == b"\r\n"
+    is_number = count == 1 and _is_number(received) is not None
     return int(received[1:-2]) if is_number else received
+
+
+_is_number = re.compile(rb":-?[0-9]{1,18}\r\n").fullmatch  #: a single reply that is a number
 
 
 def let_kernel_time_out(socket: Any) -> None:
@@ -381,27 +391,41 @@ def new_reader() -> Any:
     """Return a parser of replies; None without hiredis."""
     if hiredis is None:
         return None
-    return hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
+    return hiredis.Reader(protocolError=InvalidResponse, replyError=reply_error, errors="replace")
 
 
 def read_replies(socket: Any, received: bytes, count: int, reader: Any = None) -> list[Any]:
     """Return this number of replies, which begin with what was received already.
 
     ``reader``: the parser of this connection, which takes a while to make; None: a new one.
+
+    Raises:
+        InvalidResponse: what has come are no replies, or more of them.
     """
     reader = new_reader() if reader is None else reader
-    replies: list[Any] = []
+    filtered, replies = ReplyFilter(), list[Any]()
     while True:
         if not received:
             raise NoConnection("Connection closed by server.")
+        filtered.add(received)
         reader.feed(received)
-        while (reply := reader.gets()) is not False:
+        while (reply := _next_reply(reader)) is not False:
             if isinstance(reply, NoConnection):  # an error after which the server closes the connection
                 raise reply
             replies.append(reply)
-        if len(replies) >= count:
+        if len(replies) > count or (len(replies) == count and reader.has_data()):
+            raise InvalidResponse("more replies than requests")
+        if len(replies) == count:
             return replies
         received = socket.recv(CHUNK)
+
+
+def _next_reply(reader: Any) -> Any:
+    """Return the next whole reply; False if there is none yet."""
+    try:
+        return reader.gets()
+    except UNUSABLE as error:
+        raise InvalidResponse(str(error)) from error
 
 
 def pack_command(parts: Sequence[Argument]) -> bytes:

@@ -16,6 +16,7 @@ from redis.connection import Connection, SSLConnection
 from redis.exceptions import (
     AskError,
     ClusterDownError,
+    InvalidResponse,
     MasterDownError,
     MovedError,
     NoScriptError,
@@ -28,6 +29,8 @@ from redis.exceptions import ConnectionError as NoConnection
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.redis.connection import store_error
+from dedupcrawl.stores.redis.replies import UNUSABLE, FilteringParser, InvalidReplyError, is_whole
+from dedupcrawl.stores.redis.sharded.answers import is_answer
 from dedupcrawl.stores.redis.sharded.packed_values import compiled
 from dedupcrawl.stores.redis.transports import CHUNK, hiredis, new_reader, pack_command, read_replies, read_reply
 
@@ -59,6 +62,8 @@ class NodeMap:
         self.replicas: dict[Place, int] = {}
         self.made = time.monotonic()
         for first, last, main, *others in ranges:
+            if not 0 <= first <= last < SLOTS:
+                raise ValueError(f"slots {first} to {last}")
             host = main[0].decode() if main[0] else asked[0]
             place = (host or asked[0], int(main[1]))
             self.owners[first : last + 1] = [place] * (last - first + 1)
@@ -116,6 +121,7 @@ class ClusterWire:
         self._scripts, self._patience = scripts, patience
         ignored = {"db", "host", "port", "max_connections"}
         self._options = {name: value for name, value in address.options.items() if name not in ignored}
+        self._options |= {"protocol": 2, "parser_class": FilteringParser}
         self._kind = SSLConnection if address.tls else Connection
         self._wait = address.wait_replicas
         self._wait_ms = max(1, round(1000 * WAIT_SHARE * float(address.options["socket_timeout"])))
@@ -191,6 +197,11 @@ class ClusterWire:
         refused = next((reply for reply in replies if isinstance(reply, Exception)), None) if is_refused else None
         if refused is not None:
             raise self._error(refused) from refused
+        if not all(map(is_answer, commands, replies)):
+            self.close()  # other replies may be mixed up as well
+            raise InvalidReplyError(
+                f"The store {self._shown} cannot be used now: a node sends what is no reply to a command."
+            )
         return replies
 
     def _round(
@@ -280,8 +291,10 @@ class ClusterWire:
         if isinstance(acknowledged, Exception):  # its role has changed while it waited: what it has written may be lost
             is_transient = str(acknowledged).startswith(_TRANSIENT_CODES)
             raise NoConnection(str(acknowledged)) if is_transient else acknowledged
+        if not is_whole(acknowledged):
+            raise InvalidResponse("no number of replicas")
         commands = [reply for n, reply in enumerate(found) if n not in sending.extra] if sending.extra else found
-        return commands, int(acknowledged)
+        return commands, acknowledged
 
     def _sort(
         self, sending: _Sending, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
@@ -298,7 +311,7 @@ class ClusterWire:
                 again.append((n, None, False))
             elif isinstance(reply, AskError):
                 again.append((n, self._named(reply, sending), True))
-            elif isinstance(reply, NoScriptError):
+            elif isinstance(reply, NoScriptError) and commands[n].words[1] in self._scripts:
                 unknown.add(commands[n].words[1])
                 again.append((n, sending.place, bool(sending.extra)))
             elif isinstance(reply, _TRANSIENT) or str(reply).startswith(_TRANSIENT_CODES):
@@ -350,7 +363,11 @@ class ClusterWire:
             if isinstance(reply, Exception):
                 cause = reply
                 continue
-            found = NodeMap(reply, place)
+            try:
+                found = NodeMap(reply, place)
+            except UNUSABLE as error:
+                cause = InvalidResponse(f"no map of the nodes: {error}")
+                continue
             self._seeds = list(dict.fromkeys([*self._seeds, *found.replicas]))
             return found
         raise self._error(cause)
@@ -364,8 +381,11 @@ class ClusterWire:
             idle = self._idle.get(place)
             if idle:
                 return idle.pop()
-        connection: Any = self._kind(host=place[0], port=place[1], protocol=2, **self._options)
-        connection.connect()
+        connection: Any = self._kind(host=place[0], port=place[1], **self._options)
+        try:
+            connection.connect()
+        except UNUSABLE as error:  # what the server says to its first commands, or a port that is none
+            raise NoConnection(str(error)) from error
         return _Link(connection)
 
     def _give_back(self, sending: _Sending) -> None:
