@@ -72,11 +72,13 @@ class Garbler:
         way: how replies are garbled.
         seed: of the choice of replies.
         every: one reply in this number is garbled, on average.
+        after: so many replies are passed on as they are first.
     """
 
-    def __init__(self, upstream: int, way: str, seed: int, every: int = 12) -> None:
+    def __init__(self, upstream: int, way: str, seed: int, *, every: int = 12, after: int = 0) -> None:
         self._upstream, self._garble, self._random, self._every = upstream, WAYS[way], Random(seed), every
         self._before: list[bytes] = []
+        self._left = after
         self.garbled = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = []
@@ -114,7 +116,8 @@ class Garbler:
 
     def _maybe_garbled(self, reply: bytes) -> bytes:
         self._before = [*self._before[-99:], reply]
-        if self._random.randrange(self._every):
+        self._left -= 1
+        if self._left >= 0 or self._random.randrange(self._every):
             return reply
         self.garbled += 1
         return self._garble(self._random, reply, self._before)
