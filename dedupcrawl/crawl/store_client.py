@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from scrapy.utils.asyncio import call_later
@@ -44,6 +45,7 @@ FIRST_PAUSE = 0.25  #: seconds before the first probe of an outage; doubles each
 #: and leases are to be renewed then.
 LONGEST_PAUSE = 1.0
 RECOVERY = 10.0  #: seconds in which other workers notice that the store is back, unless 5/12 of the lease is less
+DELIVERY_ATTEMPTS = 3  #: after which the store counts as away, although it replies to other calls
 OPEN_PAUSE = 1.0  #: seconds between two attempts to open the store
 CLOSE_REASON = "dedup_store_error"  #: finish reason of a crawl that is closed because its store is away
 
@@ -80,6 +82,7 @@ class StoreClient:
         self._closed = False  # the crawl ends
         self._ended = False  # the store is closed
         self._away = 0.0  # seconds of the ended outages
+        self._recovered = -inf  # time at which all workers had renewed their leases after an outage
         self._given_up = OneShotEvent()  # the patience is over, or the client is closed
         self._delivery: BacklogClient
         self.dedup: Deduplicator
@@ -297,12 +300,24 @@ class StoreClient:
     async def _deliver(self) -> None:
         self._delivering = delivering = OneShotEvent()
         try:
-            await self._deliver_all()
+            await self._deliver_insistently()
             self._is_behind = self.backlog.is_pending
             self._end_outage()
         finally:
             self._delivering = None
             delivering.set()
+
+    async def _deliver_insistently(self) -> None:
+        """Deliver what is pending, in a few attempts if the store replies in between."""
+        for _ in range(DELIVERY_ATTEMPTS - 1):
+            try:
+                await self._deliver_all()
+            except StoreUnreachableError as error:
+                self._stats.store_failed(error, quiet=True)
+                await self._probe()
+            else:
+                return
+        await self._deliver_all()
 
     async def _deliver_all(self) -> None:
         """Deliver what is pending; raises :class:`~dedupcrawl.errors.StoreError` if some of it is to be sent later."""
@@ -320,10 +335,12 @@ class StoreClient:
         """
         if self.outage is None:
             return
+        unrenewed = time.monotonic() - max(self.outage.began, self._recovered)
         if self.outage.is_full:  # leases were renewed meanwhile
             await self._run(self.dedup.try_filing)
-        elif self._threads is not None and self.outage.seconds > self._lease / 2 and not self._closed:
+        elif self._threads is not None and unrenewed > self._lease / 2 and not self._closed:
             await self._sleep(min(RECOVERY, self._lease * 5 / 12))
+            self._recovered = time.monotonic()
 
     # -- outages ------------------------------------------------------------------------------
 

@@ -242,10 +242,9 @@ class Store(ClosingContext):
         """
 
     def add_stored(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
-        """Do the same as :meth:`add` with a page whose item is stored.
+        """File a page whose item is stored. Arguments and result are those of :meth:`add`.
 
-        Its caller calls again until there is a reply. So a record that may have been filed is never withdrawn, and the
-        next call finds it.
+        The caller repeats a call that gets no reply. So the record is not withdrawn then, and the next call finds it.
         """
         return self.add(record, since, supersede)
 

@@ -184,8 +184,24 @@ def test_a_store_is_away_until_the_backlog_is_delivered() -> None:
 
     far = Far()
     asyncio.run(asyncio.wait_for(work(far), 60))
+    assert far.log[:5] == [*["make up", "probe"] * 2, "make up"]
     assert far.log[-4:] == ["probe", "make up", "made up", "page"]
-    assert far.told.notes == ["failed quietly", "left", "back, 0 missed"]
+    assert far.told.notes == [*["failed quietly"] * 3, "left", "back, 0 missed"]
+
+
+def test_one_reply_that_is_lost_in_a_delivery_is_no_outage() -> None:
+    async def work(far: Far) -> None:
+        far.is_faltering = True
+        delivering = asyncio.create_task(far.client.deliver_backlog())
+        while far.log.count("make up") < 2:
+            await asyncio.sleep(0)
+        far.is_faltering = False
+        assert await far.client.call(far.call, "page") == "page"
+        await delivering
+
+    far = Far(patience=0.0)
+    asyncio.run(asyncio.wait_for(work(far), 60))
+    assert far.log == ["make up", "probe", "make up", "made up", "page"]
 
 
 @pytest.mark.parametrize("threads", [False, True])
