@@ -41,7 +41,7 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
-from benchmarks.crawl import ASYNCIO, PART, WARM_UP, ListSpider, NewsSpider, cpu, serve
+from benchmarks.crawl import ASYNCIO, PART, ListSpider, NewsSpider, cpu, serve
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon
 from tests.crawl.site import Site, index, plain, text
@@ -135,7 +135,7 @@ class Project:
         return {"request": request, "left": left, "lost": lost, "again": len(stored) - STORIES + lost}
 
     def _kill_at_random(self, feed: Sequence[str], chance: random.Random) -> int:
-        """Kill a crawl up to a second after a random request; return its number. If the crawl has ended, draw again."""
+        """Kill a crawl shortly after a random request; return its number. If the crawl has ended, draw again."""
         while True:
             request, delay = chance.randint(2, STORIES + 1), chance.uniform(0, 1)
             crawl, fatal = self._start(feed), len(self._site.asked) + request
@@ -293,12 +293,12 @@ async def take_turns(_: object, base: str, kind: str, pages: int) -> None:
         crawler.signals.connect(begin, signals.spider_opened)
         urls = [f"{base}/{number}" for number in numbers]
         await crawler.crawl_async(urls=urls)
-        assert crawler.stats.get_value("dedup/kept") == len(urls), crawler.stats.get_stats()
+        assert crawler.stats.get_value("dedup/kept") == PART, crawler.stats.get_stats()  # links stay within a part
         return cpu() - began[0]
 
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         for mode in MODES:  # loads modules, models and tables
-            await crawl(mode, stack.enter_context(store_of(kind, Path(folder))), range(WARM_UP))
+            await crawl(mode, stack.enter_context(store_of(kind, Path(folder))), range(PART))
         stores = {mode: stack.enter_context(store_of(kind, Path(folder))) for mode in MODES}
         for first in range(0, pages, PART):
             for mode in MODES if first // PART % 2 else reversed(MODES):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
-from dedupcrawl.stores.base import BUCKET_CAP
+from dedupcrawl.stores.base import BUCKET_CAP, Record
 from dedupcrawl.stores.redis.seen_workers import SeenWorkerTable
 from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, long_id, others_in, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
@@ -15,7 +15,7 @@ from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
 
-    from dedupcrawl.stores.base import Candidate, Record
+    from dedupcrawl.stores.base import Candidate
     from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout
 
 UNSEEN_LIFE = 1.0  #: seconds for which a worker is taken for alive whose lease was not seen to be renewed yet
@@ -38,6 +38,11 @@ class UnsettledClaim:
 
     def __post_init__(self) -> None:
         self.long_id = long_id(self.id, packed_time(self.filed))
+
+    def slim(self) -> None:
+        """Keep only what withdraws the claim: a scraped one may wait for hours until its feed is stored."""
+        self.record = Record("", self.record.keys, (), self.record.seen)
+        self.joined = set()
 
 
 @dataclass(slots=True)

@@ -312,6 +312,8 @@ class ShardedStore(ServerStore, JudgedStore):
 
     def _scraped(self, ids: Iterable[int]) -> int:
         own = self._own_filings(ids)
+        for _, claim in own:
+            claim.slim()
         return self._count([self._layout.scraped(claim.id, claim.token) for _, claim in own])
 
     def commit(self, ids: Iterable[int], supersede: Iterable[int] = ()) -> int:
