@@ -235,6 +235,12 @@ class Matcher:
 
     detectors: tuple[Detector, ...]  #: in the order of the sketches
     scope: str = "all"  #: "all", or "other-hosts": pages of one site are not compared
+    _count: int = field(init=False, repr=False, compare=False)  #: of the sketches of a record
+    _text: int = field(init=False, repr=False, compare=False)  #: place of the hash of the text among them
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_count", sketch_count([detector.name for detector in self.detectors]))
+        object.__setattr__(self, "_text", text_sketch_index(self.detectors))
 
     def findings(self, record: Record, candidates: Iterable[Candidate], *, versions: bool) -> list[Finding]:
         """Return the related candidates, the strongest relation first.
@@ -259,7 +265,8 @@ class Matcher:
 
     def _finding(self, record: Record, candidate: Candidate, versions: bool) -> Finding | None:
         old = candidate.record
-        self._check_count(old)
+        if len(old.sketches) != self._count:
+            check_sketch_count(old, self._count)
         if not record.url or old.url != record.url:
             return self._of_other_url(record, candidate)
         finding = self._strongest(record, candidate)
@@ -308,19 +315,15 @@ class Matcher:
 
     def has_equal_text(self, new: Record, old: Record) -> bool:
         """Return whether the main texts of two pages are equal."""
-        index = text_sketch_index(self.detectors)
-        return new.sketches[index] == old.sketches[index]
+        return new.sketches[self._text] == old.sketches[self._text]
 
     def check_sketches(self, record: Record) -> None:
         """Raise ``DamageError`` for a record whose sketches are not ones of these detectors."""
-        self._check_count(record)
+        check_sketch_count(record, self._count)
         # Without ``exact``, the last sketch is the hash of the text.
         for detector, sketch in zip((*self.detectors, Exact()), record.sketches, strict=False):
             if sketch:
                 detector.compare(sketch, sketch)
-
-    def _check_count(self, record: Record) -> None:
-        check_sketch_count(record, sketch_count([detector.name for detector in self.detectors]))
 
     def why_siblings(self, new: Record, old: Record, *, by_sentences: bool = True) -> str:
         """Return by what two similar pages differ, "" if they are about the same thing."""

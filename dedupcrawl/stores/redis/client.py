@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import NoScriptError
+from redis.exceptions import InvalidResponse, NoScriptError
 
-from dedupcrawl.errors import DamageError, StoreError, StoreUnreachableError
+from dedupcrawl.errors import DamageError, DedupError, StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import Store
 from dedupcrawl.stores.records import OWNER_BYTES
-from dedupcrawl.stores.redis.connection import SERVER_ERRORS, connect, store_error
+from dedupcrawl.stores.redis.connection import FAILURES, SERVER_ERRORS, connect, store_error
 from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds
+from dedupcrawl.stores.redis.replies import UNUSABLE, InvalidReplyError, is_reply
 from dedupcrawl.stores.redis.scripts import script_of
 from dedupcrawl.stores.redis.transports import ClusterTransport, NotConnectedError, PipelinedConnection, PreparedScript
 
@@ -73,7 +74,7 @@ class RedisSession:
         self._loaded: set[str] = set()  # operations of call_many that the server has a script for
         try:
             self.client: Redis | RedisCluster = connect(address)
-        except SERVER_ERRORS as error:
+        except FAILURES as error:
             raise store_error(address.shown, error, address.secrets) from error
         most = address.options.get("max_connections")
         self._connections = BoundedSemaphore(most) if most else None
@@ -96,7 +97,7 @@ class RedisSession:
         Raises:
             NamespaceLostError: the namespace is not the one that was opened.
             RequestNotSentError: no connection could be made.
-            StoreUnreachableError: there was no reply; the operation may have been executed.
+            StoreUnreachableError: there was no reply, or what came is none; the operation may have been executed.
             StoreError: the server refused, a value is damaged, or the session is closed or forked.
         """
         return self.call_with(operation, arguments, again)
@@ -131,7 +132,29 @@ class RedisSession:
             raise StoreUnreachableError(str(error)) from error  # the first request was sent
 
     def _call_once(self, operation: str, arguments: Arguments) -> Any:
-        return self._send(self.transport.call, operation, arguments)
+        return self._checked(operation, self._send(self.transport.call, operation, arguments))
+
+    def _checked(self, operation: str, reply: Any) -> Any:
+        if not is_reply(operation, reply):
+            raise self.invalid_reply(operation)
+        return reply
+
+    def invalid_reply(self, operation: str) -> InvalidReplyError:
+        """Return the error of an operation to which the reply is none. Other replies may be mixed up as well."""
+        self._drop_connections()
+        return InvalidReplyError(
+            f"The store {self._shown} cannot be used now: its server sends what is no reply to {operation}."
+        )
+
+    def check_progress(self, operation: str, start: int, following: int) -> None:
+        """Raise ``InvalidReplyError`` if a long operation is to go on where it was before; -1 is the end."""
+        if -1 < following <= start:
+            raise self.invalid_reply(operation)
+
+    def _drop_connections(self) -> None:
+        self.transport.release()
+        if isinstance(self.client, Redis):
+            self.client.connection_pool.disconnect(inuse_connections=False)
 
     def _call_many_once(self, operation: str, requests: Sequence[Arguments]) -> list[Any]:
         replies: list[Any] = [None] * len(requests)
@@ -156,7 +179,7 @@ class RedisSession:
         for reply in replies:
             if isinstance(reply, Exception):
                 raise self._error(reply) from reply
-        return replies
+        return [self._checked(operation, reply) for reply in replies]
 
     def _send(self, send: Callable[[PreparedScript, A], T], operation: str, rest: A) -> T:
         prepared = self._operations.get((operation, self.token, self.layout))
@@ -182,6 +205,10 @@ class RedisSession:
             return work(self.client)
         except SERVER_ERRORS as error:
             raise self._error(error) from error
+        except DedupError:
+            raise
+        except UNUSABLE as error:  # redis-py cannot use the reply to one of its commands
+            raise self.invalid_reply("a command") from error
 
     def check(self) -> None:
         """Raise ``StoreError`` if the session is closed or forked."""
@@ -200,6 +227,8 @@ class RedisSession:
         return translated
 
     def _error(self, error: Exception) -> StoreError:
+        if isinstance(error, InvalidResponse):
+            return InvalidReplyError(str(store_error(self._shown, error, self._secrets)))
         ours = _SCRIPT_ERROR.search(str(error))
         if ours is None and "WRONGTYPE" in str(error):
             return StoreError(self._wrong_type())
@@ -223,7 +252,7 @@ class RedisSession:
 
     def _wrong_type(self) -> str:
         kinds = self.with_client(lambda client: {name: client.type(name) for name in self._names.all})
-        wrong = [name for name, kind in kinds.items() if kind not in {b"hash", b"none", "hash", "none"}]
+        wrong = [name for name, kind in kinds.items() if kind not in (b"hash", b"none", "hash", "none")]
         shown = ", ".join(map(repr, wrong)) or f"one below {self._names.key('buckets')!r}"
         return f"The store {self._shown} is damaged: key {shown} is another program's, not a hash of ours."
 

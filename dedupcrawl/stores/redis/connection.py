@@ -15,6 +15,7 @@ from redis.sentinel import Sentinel, SentinelConnectionPool
 
 from dedupcrawl.errors import StoreError, StoreFullError, StoreUnreachableError
 from dedupcrawl.stores.redis.namespace import META_PATTERN, namespace_of
+from dedupcrawl.stores.redis.replies import UNUSABLE, FilteringParser, filter_replies
 from dedupcrawl.utils.redaction import remove_secrets
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _REFUSALS: dict[str, type[exceptions.ResponseError]] = {
 }
 #: What redis-py raises when a server or its network is the cause. ``RedisClusterException`` is no ``RedisError``.
 SERVER_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
+#: The same, and what redis-py raises where it cannot use a reply.
+FAILURES = (*SERVER_ERRORS, *UNUSABLE)
 _TRANSIENT = (
     exceptions.ClusterError,
     exceptions.MasterDownError,
@@ -73,7 +76,7 @@ def connect(address: ConnectionOptions) -> Redis | RedisCluster:
 
 def _client(address: ConnectionOptions) -> Redis:
     """Return a client that retries nothing by itself: only the caller knows what may be repeated."""
-    options = {**address.options, "protocol": 2, "retry": Retry(NoBackoff(), 0)}
+    options = {**address.options, "protocol": 2, "retry": Retry(NoBackoff(), 0), "parser_class": FilteringParser}
     if not address.sentinels:
         kind = UnixDomainSocketConnection if "path" in options else SSLConnection if address.tls else Connection
         return Redis(connection_pool=ConnectionPool(connection_class=kind, **options))
@@ -100,7 +103,8 @@ def _cluster(address: ConnectionOptions) -> RedisCluster:
     options = {name: value for name, value in address.options.items() if name not in {"db", "host", "port"}}
     seeds = address.seeds or ((address.options["host"], address.options["port"]),)
     nodes = [ClusterNode(*seed) for seed in seeds]  # type: ignore[no-untyped-call]
-    return RedisCluster(startup_nodes=nodes, **options, ssl=address.tls, retry=Retry(NoBackoff(), 0))
+    options |= {"protocol": 2, "retry": Retry(NoBackoff(), 0), "redis_connect_func": filter_replies}
+    return RedisCluster(startup_nodes=nodes, **options, ssl=address.tls)
 
 
 def _server_info(client: Redis | RedisCluster) -> dict[str, Any]:
@@ -143,13 +147,13 @@ def list_server_namespaces(address: ConnectionOptions) -> list[str]:
             found = [namespace_of(key) for key in client.scan_iter(match=META_PATTERN, count=10_000)]
         finally:
             client.close()
-    except SERVER_ERRORS as error:
+    except FAILURES as error:
         raise store_error(address.shown, error, address.secrets) from error
     return sorted({name for name in found if name is not None})
 
 
 def store_error(shown: str, error: Exception, secrets: Sequence[str] = ()) -> StoreError:
-    """Translate an error of redis-py, or an ``OSError``, to an error with a one-sentence message.
+    """Translate an error of redis-py, an ``OSError`` or one of ``UNUSABLE`` to an error with a one-sentence message.
 
     ``secrets`` are removed from both errors. The result is a ``StoreFullError`` at maxmemory, a
     ``StoreUnreachableError`` where trying again later may help.
@@ -168,6 +172,8 @@ def store_error(shown: str, error: Exception, secrets: Sequence[str] = ()) -> St
         return _unreachable(shown, reason)
     if isinstance(error, _TRANSIENT) or reason.startswith(("LOADING", "BUSY")):
         return StoreUnreachableError(f"The store {shown} cannot be used now: {reason}.")
+    if isinstance(error, (exceptions.InvalidResponse, *UNUSABLE)):
+        return StoreError(f"The store {shown} cannot be used: its server sends what is no reply of Redis ({reason}).")
     return _other_error(shown, reason)
 
 

@@ -114,7 +114,10 @@ class OfferClient:
         head = (self.mark, _pack_numbers(min(since, MAX_ID), self.highest, 0, self._ttl, _NONE))
         requests = [(*head, *_joined(some)) for some in chunked(packed, MANY)]
         try:
-            return [*chain.from_iterable(self._session.call_many("offer_many", requests, "offer_many_again"))]
+            replies = [*chain.from_iterable(self._session.call_many("offer_many", requests, "offer_many_again"))]
+            if len(replies) != len(packed):
+                raise self._session.invalid_reply("offer_many")
+            return replies  # noqa: TRY300  # the handlers are for all of this
         except RequestNotSentError:
             raise
         except StoreError:  # of one request, or of all: the others may have been filed

@@ -135,7 +135,9 @@ class RedisStore(ServerStore):
     def records(self, on_damage: OnDamage = raise_damage) -> Iterator[Candidate]:
         start = 0
         while start >= 0:
+            before = start
             start, hits, damaged = self._call("list_records", self._ttl_argument, start)
+            self._session.check_progress("list_records", before, start)
             self._report(damaged, on_damage)
             for hit in hits:
                 try:
@@ -206,7 +208,9 @@ class RedisStore(ServerStore):
         """Do a long operation in short calls, each starting where the one before stopped."""
         removed = start = 0
         while start >= 0:
+            before = start
             count, start, damaged = self._call(operation, *arguments, start)
+            self._session.check_progress(operation, before, start)
             removed += count
             self._report(damaged, on_damage)
         return removed

@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from redis.connection import Connection, DefaultParser, UnixDomainSocketConnection
+from redis.connection import Connection, UnixDomainSocketConnection
 from redis.exceptions import (
     AskError,
     InvalidResponse,
@@ -27,8 +27,9 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoReply
 
-from dedupcrawl.stores.redis.connection import SERVER_ERRORS
+from dedupcrawl.stores.redis.connection import FAILURES
 from dedupcrawl.stores.redis.packed_urls import packing
+from dedupcrawl.stores.redis.replies import UNUSABLE, ReplyFilter, may_be_refused, reply_error
 from dedupcrawl.stores.redis.scripts import library_text
 
 if TYPE_CHECKING:
@@ -126,9 +127,12 @@ class ClusterTransport:
         """Call a script."""
         parts = cast("tuple[str, ...]", (*operation.common, *rest))
         try:
-            return self._client.evalsha(operation.script.digest, operation.count, *parts)
-        except NoScriptError:
-            return self._client.eval(operation.script.text, operation.count, *parts)
+            try:
+                return self._client.evalsha(operation.script.digest, operation.count, *parts)
+            except NoScriptError:
+                return self._client.eval(operation.script.text, operation.count, *parts)
+        except UNUSABLE as error:
+            raise InvalidResponse(str(error)) from error
 
     def call_many(self, operation: PreparedScript, rests: Sequence[Sequence[Argument]]) -> list[Any]:
         """Call a script that the node knows many times in one round trip; errors are returned.
@@ -171,7 +175,7 @@ class ClusterTransport:
 
     def _ask_for_nodes(self) -> None:
         """Ask the cluster which nodes it has: after a failover, the next call must go to another one."""
-        with suppress(*SERVER_ERRORS):
+        with suppress(*FAILURES):
             self._client.nodes_manager.initialize()
 
     def _call_or_error(self, operation: PreparedScript, rest: Sequence[Argument]) -> Any:
@@ -279,7 +283,7 @@ class PipelinedConnection:
     def _connect(self) -> Any:
         try:
             connection: Any = self._pool.get_connection()
-        except SERVER_ERRORS as error:
+        except FAILURES as error:
             raise NotConnectedError from error
         if self._is_direct:
             with suppress(OSError):  # of a connection that is broken already: the next call finds it
@@ -324,6 +328,8 @@ def read_reply(connection: Any) -> Any:
         return connection.read_response()
     except ResponseError as error:
         return error
+    except UNUSABLE as error:
+        raise InvalidResponse(str(error)) from error
 
 
 def can_exchange_directly(pool: ConnectionPool) -> bool:
@@ -380,27 +386,47 @@ def new_reader() -> Any:
     """Return a parser of replies; None without hiredis."""
     if hiredis is None:
         return None
-    return hiredis.Reader(protocolError=InvalidResponse, replyError=DefaultParser.parse_error, errors="replace")
+    return hiredis.Reader(protocolError=InvalidResponse, replyError=reply_error, errors="replace")
 
 
 def read_replies(socket: Any, received: bytes, count: int, reader: Any = None) -> list[Any]:
     """Return this number of replies, which begin with what was received already.
 
     ``reader``: the parser of this connection, which takes a while to make; None: a new one.
+
+    Raises:
+        InvalidResponse: what has come are no replies, or more of them.
     """
     reader = new_reader() if reader is None else reader
+    filtered: ReplyFilter | None = None
     replies: list[Any] = []
     while True:
         if not received:
             raise NoConnection("Connection closed by server.")
+        if filtered is not None or may_be_refused(received):
+            filtered = filtered or ReplyFilter()
+            filtered.add(received)
         reader.feed(received)
+        _take_replies(reader, replies)
+        if len(replies) > count or (len(replies) == count and reader.has_data()):
+            raise InvalidResponse("more replies than requests")
+        if len(replies) == count:
+            return replies
+        if filtered is None:
+            filtered = ReplyFilter()
+            filtered.add(received)
+        received = socket.recv(CHUNK)
+
+
+def _take_replies(reader: Any, replies: list[Any]) -> None:
+    """Append the replies that have come as a whole."""
+    try:
         while (reply := reader.gets()) is not False:
             if isinstance(reply, NoConnection):  # an error after which the server closes the connection
                 raise reply
             replies.append(reply)
-        if len(replies) >= count:
-            return replies
-        received = socket.recv(CHUNK)
+    except UNUSABLE as error:
+        raise InvalidResponse(str(error)) from error
 
 
 def pack_command(parts: Sequence[Argument]) -> bytes:

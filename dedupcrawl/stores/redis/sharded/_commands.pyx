@@ -277,6 +277,8 @@ def others_in(object keys, object packed, bytes own not None, Py_ssize_t size):
         ids = found.get(key)
         if ids is None:
             ids = found[key] = []
+        if PyBytes_GET_SIZE(there) % size:
+            raise ValueError("a bucket with a part of an id")
         if PyBytes_GET_SIZE(there) == size:  # as in most buckets
             if there not in ids:
                 ids.append(there)

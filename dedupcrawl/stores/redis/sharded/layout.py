@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from redis.crc import key_slot
 
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, compiled, filed_in
@@ -156,7 +156,22 @@ class ShardLayout:
         size = self.id_bytes
         if len(packed) == size:
             return [packed]
+        if len(packed) % size:
+            raise self._bucket_damage()
         return [packed[at : at + size] for at in range(0, len(packed), size)]
+
+    def others_in(self, keys: Iterable[bytes], packed: Iterable[bytes | None], own: bytes) -> dict[bytes, list[bytes]]:
+        """Return by key the ids of buckets without ``own``; keys without others are left out."""
+        try:
+            return others_in(keys, packed, own, self.id_bytes)
+        except ValueError:
+            raise self._bucket_damage() from None
+
+    def _bucket_damage(self) -> DamageError:
+        return DamageError(
+            f"The store {self.shown} is damaged: a bucket of namespace {self._namespace!r} has a value that is not one "
+            "of ours."
+        )
 
     def candidate(
         self, id: bytes, found: ClaimEntry, tokens: set[bytes], witnessed: Container[bytes] = ()
@@ -443,10 +458,15 @@ def packed_time(milliseconds: int) -> bytes:
 def others_by_reference(
     keys: Iterable[bytes], packed: Iterable[bytes | None], own: bytes, size: int
 ) -> dict[bytes, list[bytes]]:
-    """Return by key the ids of buckets, of this size, without ``own``; keys without others are left out."""
+    """Return by key the ids of buckets, of this size, without ``own``; keys without others are left out.
+
+    Raises ``ValueError`` for a bucket that has no whole ids.
+    """
     found: dict[bytes, list[bytes]] = {}
     for key, ids in zip(keys, packed, strict=True):
         if ids and ids != own:
+            if len(ids) % size:
+                raise ValueError
             there = found.setdefault(key, [])
             for id in (ids[at : at + size] for at in range(0, len(ids), size)):
                 if id != own and id not in there:
@@ -461,6 +481,11 @@ others_in = others_by_reference if compiled is None else compiled.others_in
 def scripts() -> Mapping[bytes, bytes]:
     """Return the scripts by their digests."""
     return {sha1(text, usedforsecurity=False).hexdigest().encode(): text for text in _texts().values()}
+
+
+def script_names() -> dict[bytes, str]:
+    """Return the names of the scripts by their digests."""
+    return {digest: name for name, digest in _DIGESTS.items()}
 
 
 @cache

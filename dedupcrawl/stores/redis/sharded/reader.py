@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
 from dedupcrawl.stores.redis.seen_workers import SeenWorkerTable
-from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, long_id, others_in, packed_time
+from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, long_id, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class LookupState:
 
     def add(self, keys: Iterable[bytes], packed: Iterable[bytes | None], own: bytes) -> None:
         """Add the ids of buckets."""
-        others = others_in(keys, packed, own, self.layout.id_bytes)
+        others = self.layout.others_in(keys, packed, own)
         for key in others.keys() & self.buckets.keys():
             there = self.buckets[key]
             others[key] = there + [id for id in others[key] if id not in there]

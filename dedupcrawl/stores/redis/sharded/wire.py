@@ -16,6 +16,7 @@ from redis.connection import Connection, SSLConnection
 from redis.exceptions import (
     AskError,
     ClusterDownError,
+    InvalidResponse,
     MasterDownError,
     MovedError,
     NoScriptError,
@@ -28,6 +29,8 @@ from redis.exceptions import ConnectionError as NoConnection
 
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.redis.connection import store_error
+from dedupcrawl.stores.redis.replies import UNUSABLE, FilteringParser, InvalidReplyError, is_whole
+from dedupcrawl.stores.redis.sharded.answers import are_answers
 from dedupcrawl.stores.redis.sharded.packed_values import compiled
 from dedupcrawl.stores.redis.transports import CHUNK, hiredis, new_reader, pack_command, read_replies, read_reply
 
@@ -59,6 +62,8 @@ class NodeTable:
         self.replicas: dict[Place, int] = {}
         self.made = time.monotonic()
         for first, last, main, *others in ranges:
+            if not 0 <= first <= last < SLOTS:
+                raise ValueError(f"slots {first} to {last}")
             host = main[0].decode() if main[0] else asked[0]
             place = (host or asked[0], int(main[1]))
             self.owners[first : last + 1] = [place] * (last - first + 1)
@@ -117,6 +122,7 @@ class ShardTransport:
         self.patience = patience
         ignored = {"db", "host", "port", "max_connections"}
         self._options = {name: value for name, value in address.options.items() if name not in ignored}
+        self._options |= {"protocol": 2, "parser_class": FilteringParser}
         self._kind = SSLConnection if address.tls else Connection
         self._wait = address.wait_replicas
         #: milliseconds for which a node waits for its replicas
@@ -193,6 +199,11 @@ class ShardTransport:
         refused = next((reply for reply in replies if isinstance(reply, Exception)), None) if is_refused else None
         if refused is not None:
             raise self._error(refused) from refused
+        if not are_answers(commands, replies):
+            self.close()  # other replies may be mixed up as well
+            raise InvalidReplyError(
+                f"The store {self._shown} cannot be used now: a node sends what is no reply to a command."
+            )
         return replies
 
     def _round(
@@ -282,8 +293,10 @@ class ShardTransport:
         if isinstance(acknowledged, Exception):  # its role has changed while it waited: what it has written may be lost
             is_transient = str(acknowledged).startswith(_TRANSIENT_CODES)
             raise NoConnection(str(acknowledged)) if is_transient else acknowledged
+        if not is_whole(acknowledged):
+            raise InvalidResponse("no number of replicas")
         commands = [reply for n, reply in enumerate(found) if n not in sending.extra] if sending.extra else found
-        return commands, int(acknowledged)
+        return commands, acknowledged
 
     def _sort(
         self, sending: _CommandBatch, commands: Sequence[Command], answers: Sequence[Any], replies: list[Any]
@@ -300,7 +313,7 @@ class ShardTransport:
                 again.append((n, None, False))
             elif isinstance(reply, AskError):
                 again.append((n, self._named(reply, sending), True))
-            elif isinstance(reply, NoScriptError):
+            elif isinstance(reply, NoScriptError) and commands[n].words[1] in self._scripts:
                 unknown.add(commands[n].words[1])
                 again.append((n, sending.place, bool(sending.extra)))
             elif isinstance(reply, _TRANSIENT) or str(reply).startswith(_TRANSIENT_CODES):
@@ -352,7 +365,11 @@ class ShardTransport:
             if isinstance(reply, Exception):
                 cause = reply
                 continue
-            found = NodeTable(reply, place)
+            try:
+                found = NodeTable(reply, place)
+            except UNUSABLE as error:
+                cause = InvalidResponse(f"no map of the nodes: {error}")
+                continue
             self._seeds = list(dict.fromkeys([*self._seeds, *found.replicas]))
             return found
         raise self._error(cause)
@@ -367,8 +384,11 @@ class ShardTransport:
             idle = self._idle.get(place)
             if idle:
                 return idle.pop()
-        connection: Any = self._kind(host=place[0], port=place[1], protocol=2, **self._options)
-        connection.connect()
+        connection: Any = self._kind(host=place[0], port=place[1], **self._options)
+        try:
+            connection.connect()
+        except UNUSABLE as error:  # what the server says to its first commands, or a port that is none
+            raise NoConnection(str(error)) from error
         return _NodeConnection(connection)
 
     def _give_back(self, sending: _CommandBatch) -> None:
