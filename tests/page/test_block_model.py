@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dedupcrawl.page import ReadOptions, block_model, read_page, read_tree
-from dedupcrawl.page import document as limits
+from dedupcrawl.page import time_limit as limits
 from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar
 from dedupcrawl.page.block_model import CHUNK, ForestTables, needs_no_model, unread_bytes
 from dedupcrawl.page.block_reader import classify
