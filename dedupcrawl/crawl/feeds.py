@@ -57,20 +57,20 @@ class FeedTracker:
         self._counts = {slot: slot.itemcount for slot in self._counts if slot not in self._closed}
         return grown
 
-    def item_exported(self, item: Any, claim: ItemClaim | None) -> None:
+    def item_exported(self, item: Any, claims: Sequence[ItemClaim]) -> None:
         """Record the feeds that contain a scraped item; called directly after the exporter received it."""
         grown = self.find_grown()
         is_lost = self._has_failed(item, {slot.uri_template for slot in grown})
-        if claim is None:
+        if not claims:
             return
-        for slot in grown:
-            if slot not in self._closed:
-                claim.feeds.add(slot)
+        waited_for = [slot for slot in grown if slot not in self._closed]
+        is_lost = is_lost or any(slot in self._closed and slot not in self._stored for slot in grown)
+        for claim in claims:
+            if waited_for:
+                claim.feeds.update(waited_for)
                 self._claims[claim] = None
-            elif slot not in self._stored:
-                is_lost = True
-        if is_lost:
-            _mark_lost(claim)
+            if is_lost:
+                _mark_lost(claim)
         if len(self._claims) > MAX_CLAIMS:
             self._write_oldest()
 

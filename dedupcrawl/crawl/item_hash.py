@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 SLACK = 1.0  #: seconds by which a time may lie outside the crawl, and be the time of scraping nevertheless
 _ISO_LENGTHS = range(19, 36)  #: characters of a date with a time, as ``datetime.isoformat`` writes it
 _NUMBERS = (int, float, bool, type(None))
+_BY_REPR = frozenset({*_NUMBERS, complex, bytes, bytearray, Decimal, Fraction})  #: ``hash(-1) == hash(-2)``
 
 
 class ItemHasher:
@@ -57,8 +60,10 @@ class ItemHasher:
             return self._fields(value.items())
         if kind not in _NUMBERS and ItemAdapter.is_item(value):
             return hash((kind, self._fields(ItemAdapter(value).items())))
+        if kind is set or kind is frozenset:
+            return hash((kind, frozenset(map(self._value, value))))
         is_now = self._is_now_at(value) if isinstance(value, datetime) else kind in _NUMBERS and self._is_now(value)
-        return hash(_NOW if is_now else (kind, repr(value)))  # not of a number itself: hash(-1) == hash(-2)
+        return hash(_NOW) if is_now else hash((kind, repr(value) if kind in _BY_REPR else _by_value(value)))
 
     def _is_now(self, seconds: float | None) -> bool:
         """Whether a number is a Unix time of this crawl, in seconds or milliseconds."""
@@ -83,6 +88,17 @@ class ItemHasher:
 
 
 _NOW = ("time of scraping",)
+
+
+def _by_value(value: Any) -> int:
+    """Return the hash of a value; raises ``TypeError`` if its class does not say when two values are equal.
+
+    The text of such a value, like that of a large array or of a selector, may be that of a different one.
+    """
+    own: object = type(value).__hash__
+    if own is object.__hash__:
+        raise TypeError(f"{type(value).__name__} has no hash of its value")
+    return hash(value)
 
 
 def shape_of(item: Any) -> int:

@@ -11,14 +11,15 @@ import time
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from itemadapter import ItemAdapter
 from itemloaders import ItemLoader
-from scrapy.http import Response, TextResponse
-from w3lib.url import safe_url_string
+from scrapy.http import Response
 
 from dedupcrawl.crawl.item_hash import ItemHasher, shape_of
+from dedupcrawl.crawl.page_urls import as_url, is_canonical_url, is_url_of, page_key, url_key_at, url_keys
+from dedupcrawl.crawl.recent_table import RecentTable
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.page import Page
 from dedupcrawl.sites.registrable_domain import site_of
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.decision import Verdict
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 DEDUP_PAGE = "dedup_page"  #: key of ``Request.meta``: the page that the items of the response are about
+#: Key of ``Request.meta`` that the middleware writes: URL of the page whose callback has passed on an item without one.
+PASSED_BY = "dedup_passed_by"
 
 OTHER_ITEM = "other-item"  #: reason: its page was seen before, with other items
 OTHER_PAGE = "other-page"  #: reason: the page that it is about cannot be judged
@@ -48,9 +48,9 @@ MAX_CARRIED_CHARS = 1 << 24  #: characters of the texts of these pages
 
 NOTICE_ITEMS = 5  #: items of a kind that are logged as a warning, once
 _BY_OTHER_PAGE = (
-    "%(items)d items were judged by the page with their own URL (such as %(url)s), not by the response that they came "
-    "from (%(response)s). DEDUP_URL_FIELDS names the fields with that URL, and dedup_page in the meta of a request "
-    "names another page"
+    "%(items)d items were judged by the page that they are about (such as %(url)s), not by the response that they came "
+    "from (%(response)s); %(dropped)d of them were dropped. DEDUP_URL_FIELDS names the fields with the URL of that "
+    "page, and dedup_page in the meta of a request names another page"
 )
 _KEPT_UNCHECKED = {
     OTHER_ITEM: "%(items)d items were kept unchecked: their page (such as %(response)s) was seen before in this crawl, "
@@ -92,6 +92,7 @@ class CarriedPage:
     subject: Page | Verdict  #: the page, or why it cannot be judged
     others: set[int]  #: keys of its other URLs: before redirects, canonical; see :func:`page_key`
     requests: int = 1  #: that carry an item of it
+    passes: bool = False  #: whether one request, and no other, carries an item of it that has no URL
 
     @property
     def chars(self) -> int:
@@ -115,6 +116,7 @@ class ItemSource:
     key: int = 0  #: of this URL
     is_first: bool = False  #: whether no other item named this URL before
     is_chosen: bool = False  #: whether ``dedup_page`` or a setting of the project names the page
+    is_passed: bool = False  #: whether the item has no URL, and is about the page that has passed it on
 
 
 class ItemPages:
@@ -146,11 +148,9 @@ class ItemPages:
 
     def carries_item(self, request: Request, response: Response) -> bool:
         """Whether a request that a callback has yielded carries an item of the page of this callback's response."""
-        meta = request.meta
-        is_plain = not request.cb_kwargs and len(meta) < 2 and (not meta or "depth" in meta)
-        if is_plain and not isinstance(request.callback, partial):  # as most requests are
+        if self._is_plain(request):
             return False
-        named, target = meta.get(DEDUP_PAGE), page_key(request.url)
+        named, target = request.meta.get(DEDUP_PAGE), page_key(request.url)
         for url in filter(None, [named] if isinstance(named, str) else self._carried_urls(request)):
             key = url_key_at(url, response)
             if is_url_of(key, response):
@@ -159,18 +159,31 @@ class ItemPages:
                 return True
         return False
 
-    async def carry(self, response: Response) -> None:
-        """Read the page of a response, and keep it until the item comes."""
+    def passes_item(self, request: Request, response: Response) -> bool:
+        """Whether a request that a callback has yielded carries an item without a URL; the request is marked then."""
+        if self._is_plain(request) or request.meta.get(DEDUP_PAGE) or "" not in self._carried_urls(request):
+            return False
+        request.meta[PASSED_BY] = response.url
+        return True
+
+    async def carry(self, response: Response, *, passes: bool = False) -> None:
+        """Read the page of a response, and keep it until the item comes.
+
+        Args:
+            response: whose callback has yielded a request that carries the item.
+            passes: whether that is the only item without a URL which its requests carry.
+        """
         known = self._carried.get(page_key(response.url))
         state = self._responses.of(response)
         if known is not None and known.state is state:
-            known.requests += 1
+            known.requests += not passes
+            known.passes |= passes
             return
         subject = await self._reader.read_apart(response)
         others = set(url_keys(response))
         if isinstance(subject, Page) and subject.canonical:
             others.add(page_key(subject.canonical))
-        self._carried.add(CarriedPage(response.url, len(response.body), state, subject, others))
+        self._carried.add(CarriedPage(response.url, len(response.body), state, subject, others, passes=passes))
 
     def is_needed(self, request: Request, response: Response) -> bool:
         """Whether items of this response may be about another page, so that it must not be withheld from the spider."""
@@ -178,6 +191,13 @@ class ItemPages:
             return True
         target = page_key(request.url)
         return any(not url or url_key_at(url, response) != target for url in self._carried_urls(request))
+
+    @staticmethod
+    def _is_plain(request: Request) -> bool:
+        """Whether a request certainly carries nothing, as most do."""
+        meta = request.meta
+        is_bare = not request.cb_kwargs and len(meta) < 2 and (not meta or "depth" in meta)
+        return is_bare and not isinstance(request.callback, partial)
 
     def _carried_urls(self, request: Request) -> Iterator[str]:
         """Yield the URLs of the items that a request carries, "" for an item without a URL."""
@@ -210,7 +230,8 @@ class ItemPages:
         named = response.request.meta.get(DEDUP_PAGE) if response.request is not None else None
         if named:
             return self._named_origin(named, hashed, response)
-        url = self.url_of(item)
+        named_url = self.url_of(item)
+        url = named_url or self._passed_by(response)
         key = url_key_at(url, response) if url else 0
         if url and is_url_of(key, response):
             self._mark(page_key(response.url), _OWN_ITEM)
@@ -229,7 +250,20 @@ class ItemPages:
         if carried is not None:
             is_only = first == hashed and carried.requests == 1 and self.is_only_item(key)
             pages = (carried,) if is_only else (response, carried)
-        return ItemSource(hashed, number, pages, url, key, first == hashed, self._is_chosen)
+        is_passed = not named_url
+        return ItemSource(
+            hashed, number, pages, url, key, first == hashed, self._is_chosen and not is_passed, is_passed
+        )
+
+    def _passed_by(self, response: Response) -> str:
+        """Return the URL of the page that has passed on the item of a request, and no other; "" if there is none.
+
+        A page that passes on several is a list. The items are about the pages to which it leads.
+        """
+        url = response.request.meta.get(PASSED_BY, "") if response.request is not None else ""
+        carried = self._carried.get(page_key(url)) if url else None
+        is_article = carried is not None and carried.passes and isinstance(carried.subject, Page)
+        return url if is_article else ""
 
     def is_only_item(self, key: int) -> bool:
         """Whether at most one item is about the page with this key, so that the page alone decides about it.
@@ -289,6 +323,19 @@ class ItemPages:
         if known is None:
             self._items[item] = response
         return known is not None and known != response
+
+    def completes(self, source: Source, claim: ItemClaim) -> bool:
+        """Whether the page of the response decides too, because the page that the item is about is dropped.
+
+        An article that was stored by an earlier crawl, or stands on another page of the site, may have new comments. A
+        reprint of another site's article is a copy, whatever was added to its item.
+        """
+        of = claim.verdict.of
+        return of is not None and isinstance(source, CarriedPage) and site_of(of) == site_of(source.url)
+
+    def is_known(self, response: Response) -> bool:
+        """Whether the page of the URL of a response was judged in this crawl."""
+        return bool(self._urls.get(page_key(response.url), 0) & (_KEPT | _DROPPED))
 
     def why_kept(self, origin: ItemSource, source: Source, claim: ItemClaim) -> str:
         """Return why an item is kept that equals no other one, although its page is dropped; "" if it is not.
@@ -360,11 +407,19 @@ class ItemNotice:
     def __init__(self, stats: CrawlStats) -> None:
         self._stats = stats
         self._counts: Counter[str] = Counter()
+        self._dropped = 0
 
-    def judged_by_other_page(self, origin: ItemSource, response: Response) -> None:
-        """Count an item that was judged by another page than that of its response; log it unless that was chosen."""
+    def judged_by_other_page(self, origin: ItemSource, response: Response, *, is_dropped: bool) -> None:
+        """Count an item that was judged by another page than that of its response; log it unless that was chosen.
+
+        Args:
+            origin: of the item.
+            response: that it came from.
+            is_dropped: whether that page is a copy.
+        """
         self._stats.count("items_of_other_pages")
         if not origin.is_chosen:
+            self._dropped += is_dropped
             self._count(_BY_OTHER_PAGE, origin.url, response)
 
     def kept_unchecked(self, reason: str, url: str, response: Response) -> None:
@@ -374,7 +429,8 @@ class ItemNotice:
     def _count(self, message: str, url: str, response: Response) -> None:
         self._counts[message] += 1
         if self._counts[message] == NOTICE_ITEMS:
-            self._stats.warn(message, {"items": NOTICE_ITEMS, "url": url, "response": response.url})
+            given = {"items": NOTICE_ITEMS, "dropped": self._dropped, "url": url, "response": response.url}
+            self._stats.warn(message, given)
 
 
 class CarriedPages:
@@ -406,94 +462,3 @@ class CarriedPages:
             for key in keys:
                 if pages.get(key) is page:
                     del pages[key]
-
-
-class RecentTable(Generic[K, V]):
-    """A dict that forgets the keys that were not used for longest.
-
-    There are two dicts. A key that is used moves to the young one. When that is full it becomes the old one, and what
-    was old is forgotten: this costs less than an order of all keys.
-
-    Args:
-        most: keys of each of the two dicts, so that ``most`` to twice as many are kept.
-
-    >>> recent = RecentTable[str, int](most=2)
-    >>> for number, letter in enumerate("abcd"):
-    ...     recent[letter] = number
-    >>> recent.get("a"), recent.get("d"), recent.has_forgotten
-    (None, 3, True)
-    """
-
-    __slots__ = ("_most", "_old", "_young", "has_forgotten")
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._young: dict[K, V] = {}
-        self._old: dict[K, V] = {}
-        self.has_forgotten = False  #: whether any key was forgotten
-
-    def __len__(self) -> int:
-        return len(self._young.keys() | self._old.keys())
-
-    def __setitem__(self, key: K, value: V) -> None:
-        self._young[key] = value
-        if len(self._young) >= self._most:
-            self.has_forgotten |= bool(self._old)
-            self._young, self._old = {}, self._young
-
-    @overload
-    def get(self, key: K) -> V | None: ...
-    @overload
-    def get(self, key: K, default: V) -> V: ...
-    def get(self, key: K, default: V | None = None) -> V | None:
-        """Return the value of a key, and count that as use; ``default`` if there is none."""
-        young = self._young
-        if key in young:
-            return young[key]
-        if key not in self._old:
-            return default
-        self[key] = value = self._old[key]
-        return value
-
-
-def page_key(url: str) -> int:
-    """Return a hash that is the same for a URL with another scheme, another fragment, or a slash at its end."""
-    if not url.isascii() or " " in url:
-        url = safe_url_string(url.strip())
-    return hash(url.partition("#")[0].partition("://")[2].rstrip("/"))
-
-
-def url_key_at(url: str, response: Response) -> int:
-    """Return the key of a URL on the page of a response, which may be relative to it."""
-    return page_key(url if "://" in url else response.urljoin(url))
-
-
-def url_keys(response: Response) -> Iterator[int]:
-    """Yield the keys of the URLs of a response: its own, that of its request, and those that were redirected to it."""
-    yield page_key(response.url)
-    if response.request is not None:
-        yield page_key(response.request.url)
-        yield from map(page_key, response.request.meta.get("redirect_urls", ()))
-
-
-def is_url_of(key: int, response: Response) -> bool:
-    """Whether this is the key of a URL of a response."""
-    return key in url_keys(response)
-
-
-def is_canonical_url(key: int, response: Response) -> bool:
-    """Whether the page of a response declares that the URL with this key is its canonical one."""
-    if not isinstance(response, TextResponse):
-        return False
-    try:
-        links = response.xpath('//link[@rel="canonical"]/@href').getall()
-    except ValueError:  # JSON
-        return False
-    return any(url_key_at(link, response) == key for link in links)
-
-
-def as_url(value: Any) -> str:
-    """Return the text of a field with a URL, or the first of a list; "" for anything else."""
-    if isinstance(value, list | tuple) and value:
-        value = value[0]
-    return value if isinstance(value, str) else ""

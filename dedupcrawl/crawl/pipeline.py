@@ -97,8 +97,8 @@ class DedupPipeline:
     async def process_item(self, item: Any) -> Any:
         """Return the item, with its verdict if ``DEDUP_ACTION`` is "tag"; raises :class:`DuplicatePage`."""
         response = self._context.responses.pop_item(item)
-        claim = await self._context.judge.claim(item, response)
-        processed = _ProcessedClaim(claim, None if response is None else ref(response))
+        claim, completing = await self._context.judge.claim(item, response)
+        processed = _ProcessedClaim(claim, None if response is None else ref(response), completing)
         _PROCESSED_ITEM.set(processed)
         admitted = self._admitted(item, claim, response)
         return admitted if self._claims.is_sure(claim) else await self._confirmed(item, processed)
@@ -125,8 +125,9 @@ class DedupPipeline:
         if await self._claims.confirm(processed.claim):
             return item
         response = None if processed.source is None else processed.source()
-        processed.claim.in_flight -= 1
-        processed.claim = await self._context.judge.claim(item, response, again=True)
+        for each in processed.claims:
+            each.in_flight -= 1
+        processed.claim, processed.completing = await self._context.judge.claim(item, response, again=True)
         return self._admitted(item, processed.claim, response)
 
     def _show_page(self, item: Any, claim: ItemClaim, response: Response | None) -> None:
@@ -140,23 +141,24 @@ class DedupPipeline:
 
     async def item_scraped(self, item: Any, response: object) -> None:
         """Handle Scrapy's signal: all pipelines passed the item."""
-        claim = _pop_claim(response)
-        is_first = claim is not None and claim.state.allows(PageState.SCRAPED)
-        if claim is not None and is_first:
+        claims = _pop_claims(response)
+        first = [claim for claim in claims if claim.state.allows(PageState.SCRAPED)]
+        for claim in first:
             claim.advance(PageState.SCRAPED)
         if self._feeds is not None:
-            self._feeds.item_exported(item, claim)
-        if claim is not None:
-            if is_first:
+            self._feeds.item_exported(item, claims)
+        for claim in claims:
+            if claim in first and claim.outcomes is not None:
                 self._stats.count("kept")
                 self._recorder.record_state(claim)
-            await self._claims.item_scraped(claim, is_first=is_first)
+            await self._claims.item_scraped(claim, is_first=claim in first)
 
     async def item_refused(self, item: Any, response: object) -> None:
         """Handle Scrapy's signals: a pipeline dropped the item, or raised an exception."""
-        claim = _pop_claim(response)
-        if claim is not None:
+        claims = _pop_claims(response)
+        for claim in claims:
             await self._claims.item_refused(claim)
+        if claims:
             return
         source = self._context.responses.discard_item(item)
         waiting = None if source is None else self._context.responses.of(source).valid_claim
@@ -269,23 +271,29 @@ class _ProcessedClaim:
 
     claim: ItemClaim
     source: ref[Response] | None
+    completing: ItemClaim | None = None  #: of the page of its response, if the item is about another page
     is_used: bool = False
+
+    @property
+    def claims(self) -> list[ItemClaim]:
+        """All claims that are settled with the item."""
+        return [self.claim] if self.completing is None else [self.claim, self.completing]
 
 
 #: Scrapy processes an item and signals its outcome in one context.
 _PROCESSED_ITEM: ContextVar[_ProcessedClaim | None] = ContextVar("dedupcrawl_processed_item", default=None)
 
 
-def _pop_claim(response: object) -> ItemClaim | None:
-    """Return the claim of the item of this signal, None if it did not reach this pipeline.
+def _pop_claims(response: object) -> list[ItemClaim]:
+    """Return the claims of the item of this signal, none if it did not reach this pipeline.
 
     The context may be a copy of another item's, so the response is compared.
     """
     processed = _PROCESSED_ITEM.get()
     if processed is None or processed.is_used or (processed.source and processed.source() is not response):
-        return None
+        return []
     processed.is_used = True
-    return processed.claim
+    return processed.claims
 
 
 def pipelines_before(crawler: Crawler, ours: object) -> Iterator[str]:
@@ -418,7 +426,7 @@ class DedupSpiderMiddleware:
     def __init__(self, context: CrawlContext) -> None:
         self._responses = context.responses
         self._reader = context.reader if context.options.shows_pages else None
-        self._claims = context.claims
+        self._claims, self._stats = context.claims, context.stats
         self._pages = context.judge.pages
         self._judges_pages = not context.options.item_fields
 
@@ -439,21 +447,34 @@ class DedupSpiderMiddleware:
 
         If a request carries an unfinished item, the page of the response is kept.
         """
-        add_item, pages = self._responses.add_item, self._pages if self._judges_pages else None
+        add_item, passed = self._responses.add_item, 0
         try:
             async for output in result:
                 if isinstance(output, Request):
                     if self._reader is not None:
                         drop_view(output, response)
-                    if pages is not None and pages.carries_item(output, response):
-                        await pages.carry(response)
+                    if self._judges_pages:
+                        passed += await self._carry(output, response)
                 elif output is not None:
                     add_item(output, response)
                 yield output
+            if passed == 1:
+                await self._pages.carry(response, passes=True)
         except Exception:
             await self._end(response)
             raise
         await self._end(response)
+
+    async def _carry(self, request: Request, response: Response) -> bool:
+        """Keep the page of a response if a request carries its item; return whether an item has no URL."""
+        try:
+            if self._pages.carries_item(request, response):
+                await self._pages.carry(response)
+                return False
+            return self._pages.passes_item(request, response)
+        except Exception as error:  # noqa: BLE001  # an error of ours must not lose a request
+            self._stats.crashed(response.url, error)
+            return False
 
     async def _end(self, response: Response) -> None:
         state = self._responses.find(response)

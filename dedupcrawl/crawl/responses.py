@@ -156,8 +156,12 @@ class PageJudge:
         self.pages = ItemPages(options, reader)  #: finds the pages that items are about
         self._notices = ItemNotice(stats)
 
-    async def claim(self, item: Any, response: Response | None, *, again: bool = False) -> ItemClaim:
-        """Return the claim of an item.
+    async def claim(
+        self, item: Any, response: Response | None, *, again: bool = False
+    ) -> tuple[ItemClaim, ItemClaim | None]:
+        """Return the claim of an item, and that of the page of its response if the item is about another page.
+
+        The second one is None if there is nothing to claim. Both are settled with the item.
 
         Args:
             item: in the pipelines.
@@ -169,11 +173,38 @@ class PageJudge:
         elif response is None:
             claim = self._judged(ItemClaim(unchecked(own_url(item), "no-response")), None, again=again)
         elif is_skipped(response):
-            claim = await self._claim_page(response)
+            claim = self._counted(response, await self._claim_page(response))
         else:
-            claim = await self._claim_by_pages(self.pages.origin(item, response), response)
+            return await self._claim_both(item, response)
         claim.in_flight += 1
-        return claim
+        return claim, None
+
+    async def _claim_both(self, item: Any, response: Response) -> tuple[ItemClaim, ItemClaim | None]:
+        try:
+            origin = self.pages.origin(item, response)
+        except Exception as error:  # noqa: BLE001  # an error of ours must not lose an item
+            self._stats.crashed(response.url, error)
+            origin = None
+        if origin is None:
+            claim = self._judged(ItemClaim(unchecked(response.url, "error")), None)
+        else:
+            claim = await self._claim_by_pages(origin, response)
+        claim.in_flight += 1
+        completing = await self._claim_completing(origin, claim, response) if origin is not None else None
+        if completing is not None:
+            completing.in_flight += 1
+        return claim, completing
+
+    async def _claim_completing(self, origin: ItemSource, claim: ItemClaim, response: Response) -> ItemClaim | None:
+        """Claim the page of a response whose item is kept for another page, so that a later crawl knows it too.
+
+        It is not counted: the item is one of the other page.
+        """
+        is_other = claim.verdict.keep and claim.claim is not None and response not in origin.pages
+        if not is_other or claim.response is self._responses.of(response) or self.pages.is_known(response):
+            return None
+        completing = await self._claim_page(response)
+        return completing if completing.verdict.keep and completing.claim is not None else None
 
     async def _claim_by_pages(self, origin: ItemSource, response: Response) -> ItemClaim:
         """Return the claim of the first page that is kept, of those that decide about an item."""
@@ -182,14 +213,21 @@ class PageJudge:
             claim = await self._claim_page(source)
             is_copy = self.pages.is_copy(origin, source, claim)
             if source is not response:
-                self._notices.judged_by_other_page(origin, response)
+                self._notices.judged_by_other_page(origin, response, is_dropped=not claim.verdict.keep)
+            if origin.is_passed and claim.verdict.status is Status.UNCHECKED and response not in sources:
+                sources.append(response)  # a page that cannot be judged says nothing about an item that may be of it
+                continue
             if claim.verdict.keep:
                 is_equal = is_copy and source is not response and claim.has_items
-                return self._copy(claim) if is_equal else claim
+                return self._copy(claim) if is_equal else self._counted(source, claim)
             if is_copy:
                 return self._counted(source, claim)
             if origin.is_first and response not in sources and not self.pages.is_only_item(origin.key):
                 sources.append(response)  # others have come meanwhile
+            elif response not in sources and self.pages.completes(source, claim):
+                added = await self._claim_page(response)
+                if added.verdict.keep and added.verdict.status is not Status.UNCHECKED:
+                    return self._counted(response, added)
         why = self.pages.why_kept(origin, source, claim) if sources else OTHER_PAGE
         return self._kept_unchecked(origin, response, why) if why else self._counted(source, claim)
 
@@ -225,14 +263,12 @@ class PageJudge:
             self.pages.page_judged(source, claim)
             if state.view is not None:
                 state.view.record(claim.verdict, state.subject)
-            if claim.verdict.keep:
-                self._counted(source, claim)
         finally:
             state.judging = None
             judging.set()
 
     def _counted(self, source: Source, claim: ItemClaim) -> ItemClaim:
-        """Count a page in the stats, once; one that is to be dropped is counted with the first item that it drops."""
+        """Count a page in the stats, once: with the first item that it keeps or drops."""
         state = claim.response
         if claim.outcomes is None and state is not None:
             size = source.size if isinstance(source, CarriedPage) else len(source.body)

@@ -404,6 +404,16 @@ class Assembler(Reader):
         del item["url"]
         return self.request(url, cb_kwargs={"item": item})
 
+    def by_nested(self, url: str, item: Any, response: Response) -> Request:
+        return self.request(url, cb_kwargs={"found": {"item": item}}, callback=self.from_nested)
+
+    def by_hidden(self, url: str, item: Any, response: Response) -> Request:
+        del item["url"]
+        return self.by_lambda(url, item, response)
+
+    def from_nested(self, response: Response, found: dict[str, Any]) -> Any:
+        yield {"body": found["item"]["body"], "about": dict(found["item"]), "author": response.css("h1::text").get("")}
+
     def author(self, response: Response, item: Any) -> Any:
         if not isinstance(item, StrictItem | FrozenItem):
             ItemAdapter(item)["title"] += " by " + response.css("h1::text").get("")

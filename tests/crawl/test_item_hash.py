@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
+from array import array
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
-from scrapy import Field, Item
+from pydantic import BaseModel, HttpUrl, SecretStr
+from scrapy import Field, Item, Selector
+from scrapy.http import HtmlResponse
 
 from dedupcrawl.crawl.item_hash import ItemHasher, shape_of
 
@@ -52,6 +57,45 @@ def hasher(*ignored: str) -> ItemHasher:
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
 values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 items = st.dictionaries(st.text(), values, max_size=6)
+
+
+class Unlike:
+    """Two of them look alike, and are not equal."""
+
+    def __repr__(self) -> str:
+        return "Unlike"
+
+
+ALIKE = [
+    (Unlike(), Unlike()),
+    (SecretStr("one"), SecretStr("two")),
+    (Selector(text="<p>" + "a" * 200 + "1"), Selector(text="<p>" + "a" * 200 + "2")),
+    (HtmlResponse("http://a.example", body=b"1"), HtmlResponse("http://a.example", body=b"2")),
+    (array("d", [0.0] * 5000 + [1.0]), array("d", [0.0] * 5000 + [2.0])),
+    ({1, 2}, {1, 3}),
+    (-1, -2),
+    (Decimal(-1), Decimal(-2)),
+]
+EQUAL = [
+    (HttpUrl("http://a.example/x"), HttpUrl("http://a.example/x")),
+    (SecretStr("one"), SecretStr("one")),
+    (Decimal("1.50"), Decimal("1.50")),
+    ({"b", "a"}, {"a", "b"}),
+    (UUID(int=7), UUID(int=7)),
+    (Fraction(1, 3), Fraction(1, 3)),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), ALIKE)
+def test_values_that_look_alike_are_not_equal(one: object, other: object) -> None:
+    hashed = hasher()
+    assert hashed({"value": one}) != hashed({"value": other})
+
+
+@pytest.mark.parametrize(("one", "other"), EQUAL)
+def test_values_that_are_equal_have_one_hash(one: object, other: object) -> None:
+    hashed = hasher()
+    assert hashed({"value": one}) == hashed({"value": other})
 
 
 @given(items)

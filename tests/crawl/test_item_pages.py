@@ -14,8 +14,9 @@ from scrapy.http import HtmlResponse
 
 from dedupcrawl.config import Config
 from dedupcrawl.crawl import item_pages
-from dedupcrawl.crawl.item_pages import CarriedPage, CarriedPages, ItemPages, page_key
+from dedupcrawl.crawl.item_pages import CarriedPage, CarriedPages, ItemPages
 from dedupcrawl.crawl.items import ResponseState, ResponseTracker
+from dedupcrawl.crawl.page_urls import page_key, url_key_at
 from dedupcrawl.crawl.responses import ResponseReader
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.page import Page
@@ -46,6 +47,8 @@ WAYS = (
     "link",
     "page_url",
     "page_response",
+    "nothing",
+    "nested",
 )
 KINDS = ("dict", "plain", "tagged", "data", "frozen", "attrs", "attrs-plain", "pydantic", "strict")
 DISTINCT = sorted(text(number) for number in range(ARTICLES))
@@ -90,8 +93,8 @@ def test_one_warning_names_what_decides(site: Site, run: Run) -> None:
     urls = newspaper(site)
     crawled = run("Assembler", urls=urls, settings=IN_MEMORY)
     (line,) = crawled.lines("items were", "WARNING")
-    assert line.startswith(f"5 items were judged by the page with their own URL (such as {site.base}/")
-    assert f"({site.base}/author). DEDUP_URL_FIELDS" in line
+    assert line.startswith(f"5 items were judged by the page that they are about (such as {site.base}/")
+    assert f"({site.base}/author); 2 of them were dropped. DEDUP_URL_FIELDS" in line
     assert "dedup_page" in line
     chosen = run("Assembler", urls=urls, settings={**IN_MEMORY, "DEDUP_URL_FIELDS": "url"})
     assert bodies(chosen) == DISTINCT
@@ -169,7 +172,7 @@ def test_an_article_that_is_fetched_twice(site: Site, run: Run, differs: bool) -
 
 
 def test_an_item_without_a_url_is_never_lost_in_its_crawl(site: Site, run: Run) -> None:
-    crawled = run("Assembler", urls=newspaper(site), way="nothing", settings=IN_MEMORY)
+    crawled = run("Assembler", urls=newspaper(site)[::2], way="hidden", settings=IN_MEMORY)
     assert bodies(crawled) == DISTINCT
     assert crawled.dedup["unchecked/other-item"] == ARTICLES - 1
     (line,) = crawled.lines("items were kept unchecked", "WARNING")
@@ -196,6 +199,73 @@ def test_pages_beyond_the_bound_are_forgotten_and_their_items_kept(site: Site, r
     urls = newspaper(site)[::2]
     for _ in range(2):
         assert sorted(item["url"] for item in run("Assembler", urls=urls, settings=settings).items) == sorted(urls)
+
+
+def with_authors(site: Site, authors: Iterable[str]) -> list[str]:
+    """Articles, each with an author of its own; ``authors`` are the texts of their pages."""
+    urls = []
+    for number, author in enumerate(authors):
+        site.put(f"/author/{number}", plain("About the author", author))
+        page = plain(f"Story {number}", text(number))
+        link = f"<a class=author href=/author/{number}>A. Writer</a></body>"
+        urls.append(site.put(f"/a/{number}", page.replace("</body>", link)))
+    return urls
+
+
+@pytest.mark.parametrize("way", ["item", "nothing", "nested"])
+def test_authors_of_whom_the_same_is_said(site: Site, run: Run, way: str) -> None:
+    urls = with_authors(site, [text(100)] * ARTICLES)
+    assert bodies(run("Assembler", urls=urls, way=way, settings=IN_MEMORY)) == DISTINCT
+
+
+@pytest.mark.parametrize("way", ["item", "nothing"])
+def test_an_old_article_whose_second_page_is_new(site: Site, run: Run, way: str) -> None:
+    authors = [text(100 + number) for number in range(ARTICLES)]
+    assert bodies(run("Assembler", urls=with_authors(site, authors), way=way, settings=IN_TURN)) == DISTINCT
+    assert not run("Assembler", urls=with_authors(site, authors), way=way, settings=IN_TURN).items
+    authors[3] = text(200)
+    again = run("Assembler", urls=with_authors(site, authors), way=way, settings=IN_TURN)
+    assert bodies(again) == [text(3)]
+    assert not run("Assembler", urls=with_authors(site, authors), way=way, settings=IN_TURN).items
+
+
+def test_pages_in_between_that_all_say_the_same(site: Site, run: Run) -> None:
+    """The items name the page in between as their source."""
+    urls = []
+    for number in range(ARTICLES):
+        site.put(f"/author/{number}", plain(f"Story {number}", text(number)))
+        page = plain("You will be taken to the story", text(300))
+        link = f"<a class=author href=/author/{number}>on</a></body>"
+        urls.append(site.put(f"/go/{number}", page.replace("</body>", link)))
+    crawled = run("Assembler", urls=urls, settings=IN_MEMORY)
+    assert {item["url"] for item in crawled.items} == set(urls)
+
+
+# -- URLs that are none -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("canonical", ["http://[bad ü", "//[", "http://h:99999/ü"])
+def test_a_canonical_link_that_is_no_url_costs_nothing(site: Site, run: Run, canonical: str) -> None:
+    urls = newspaper(site)[::2]
+    for number in range(ARTICLES):
+        page = plain(f"Story {number}", text(number)).replace(
+            "<head>", f'<head><link rel=canonical href="{canonical}">'
+        )
+        site.put(f"/a/{number}", page.replace("</body>", "<a class=author href=/author>A. Writer</a></body>"))
+    for way in ("item", "relative_url", "nothing"):
+        crawled = run("Assembler", urls=urls, way=way, settings=IN_MEMORY)
+        assert bodies(crawled) == DISTINCT
+        assert "errors" not in crawled.dedup
+
+
+NO_URLS = ["http://[bad ü", "//[", "http://[x y", "http://h:99999/ü", "\ud800http://x/"]
+
+
+@pytest.mark.parametrize("url", NO_URLS)
+def test_a_text_that_is_no_url_has_a_key_of_its_own(url: str) -> None:
+    response = HtmlResponse("http://a.example/", body=b"")
+    assert url_key_at(url, response) == url_key_at(url, response)
+    assert page_key(url) not in {page_key(other) for other in NO_URLS if other.strip() != url.strip()}
 
 
 # -- pages with several items ---------------------------------------------------------------------

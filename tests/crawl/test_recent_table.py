@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.crawl.item_pages import RecentTable
+from dedupcrawl.crawl.recent_table import RecentTable
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.booleans())), st.integers(1, 8))
