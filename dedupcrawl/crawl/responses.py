@@ -232,7 +232,7 @@ class PageJudge:
             judging.set()
 
     def _counted(self, source: Source, claim: ItemClaim) -> ItemClaim:
-        """Count a page in the stats, once; one that is to be dropped is counted with the first item that it drops."""
+        """Count a page in the stats, once. If it is to be dropped, it is counted with the first item that it drops."""
         state = claim.response
         if claim.outcomes is None and state is not None:
             size = source.size if isinstance(source, CarriedPage) else len(source.body)
@@ -322,7 +322,7 @@ class ItemFields:
 
 
 class MicroBatchQueue:
-    """Collects the pages of ``BATCH_SECONDS`` and judges them in one go, in their order.
+    """Collects the pages of ``BATCH_SECONDS`` and judges them together, in their order.
 
     Between two pages, Scrapy's own work evicts code and tables from the processor's caches. Loading them again is a
     large part of the cost of a page. Every ``READ_SECONDS`` the reactor has its turn nevertheless.
