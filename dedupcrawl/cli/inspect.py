@@ -110,7 +110,7 @@ def inspect(
 ) -> None:
     """Write an HTML page that shows each block of a page, and why it was kept or removed."""
     if namespace is not None and against is None:
-        raise SettingError("--namespace", namespace, "nothing without --against: stores have namespaces")
+        raise SettingError("--namespace", namespace, "only with --against, which names its store")
     with ExitStack() as stack:
         store = info = in_store = None
         if against:

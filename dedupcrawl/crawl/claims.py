@@ -273,7 +273,7 @@ class ClaimManager:
     def is_sure(self, claim: ItemClaim) -> bool:
         """Whether the claim of an item is certainly valid, without asking the store.
 
-        If the lease may have ended since the claim was made, it is not. A page with a stored item stays as it is.
+        A claim is not certain if the lease may have ended since it was made. A page with a stored item stays as it is.
         """
         if claim.state is not PageState.OPEN:
             return claim.state is not PageState.RELEASED

@@ -95,7 +95,7 @@ def decode(value: bytes, key: object) -> Record:
     first = start + 4 * sketches  # of the parts
     lengths = struct.unpack_from(f">{sketches}I", value, start) if first <= len(value) else ()
     if first + KEY_BYTES * keys + sum(lengths) + identity + url + cluster != len(value):
-        raise record_damage(key, "its parts do not have the sizes that it says")
+        raise record_damage(key, "its length differs from the sizes in its header")
     cuts = accumulate((*(KEY_BYTES,) * keys, *lengths, identity, url, cluster), initial=first)
     parts = [value[left:right] for left, right in pairwise(cuts)]
     try:
