@@ -1,8 +1,8 @@
 """The configuration: every constant that affects a verdict, with its default.
 
 A field ``name`` is the Scrapy setting ``DEDUP_NAME``: ``threshold`` is ``DEDUP_THRESHOLD``. Constants have names
-(``threshold``, ``minhash.slots``), a configuration can be written as text, and the scheme of a store gives it back
-(:func:`recovered`), as far as the scheme describes it.
+(``threshold``, ``minhash.slots``). A configuration can be written as text. :func:`recovered` makes a configuration from
+the scheme of a store, as far as the scheme describes it.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _with_seed(config: Config, secret: SecretSeed) -> Config:
 
 
 def _not_had(config: Config) -> str:
-    """Describe the accepted constants when no detector in use has a shared one."""
+    """Describe the accepted constants, for a shared constant that no detector in use has."""
     chosen = constants_of(config)
     own = ", ".join(f"{each}.{constant}" for each in chosen for constant in constants_named(each))
     return f"a constant that {' or '.join(chosen)} has" + (f", and these are {own}" if own else "")
@@ -313,7 +313,7 @@ def recovered(scheme: Mapping[str, Any], base: Config) -> RecoveredConfig:
     bands of a sketch, another threshold that does is assumed.
 
     Raises:
-        StoreError: the scheme names a detector that this version does not have, or is none of ours.
+        StoreError: the scheme names a detector that this version does not have, or was not written by dedupcrawl.
         SettingError: this version does not accept one of its constants.
     """
     try:

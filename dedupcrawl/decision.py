@@ -42,7 +42,7 @@ UNCHECKED_REASONS = {
     "empty": "it has no main text",
     "index": "it contains only links to other pages",
     "consent": "only a request for consent to cookies was found on it",
-    LITTLE_READ: "most of its text was left out as no main text, and may tell it from others",
+    LITTLE_READ: "most of its text was not read as main text, but may distinguish it from other pages",
     UNREADABLE: "the names and values stored for it or for a similar page cannot be read, so it is not known whether "
     "it is a copy",
     "short": "its text is shorter than DEDUP_MIN_CHARS or has too few letters; only the detector exact, which is not "
@@ -92,7 +92,7 @@ class Verdict:
 
     @property
     def is_informative(self) -> bool:
-        """Whether the verdict says more than that the page is new."""
+        """Whether the verdict is more than "the page is new"."""
         return self.status is not Status.UNIQUE or self.relation is not None
 
     def to_dict(self) -> dict[str, object]:
@@ -172,7 +172,7 @@ class Claim:
 OTHER_SITES = "other-hosts"  #: a scope: pages of one site are not compared
 
 SIBLINGS = "siblings"  #: key of the evidence of siblings: by what they differ
-#: Reasons for which a page stays unchecked though it is like another one: nothing tells whether it is a copy.
+#: Reasons for which a page stays unchecked though it resembles another one: it is not known whether it is a copy.
 DOUBTS = (LITTLE_READ, UNREADABLE)
 
 #: In place of a detector: only the URL relates the two pages, and no similarity was measured.
@@ -275,7 +275,7 @@ class Matcher:
         why = self._why_siblings(record, old, is_same_site=True, by_sentences=False) if versions else ""
         if why == UNREADABLE and (equal or (finding and finding.relation in COPIES)):
             return _as_siblings(finding or _by_url(candidate, 1.0), why)
-        # With the same text, another name, or another price or date beside a standing text, is a change.
+        # If the text is the same, another name is a change, and so is another price or date beside a standing text.
         is_changed = bool(why)
         if equal and not is_changed:
             return _with_relation(finding or _by_url(candidate, 1.0), Relation.UNCHANGED)
@@ -339,7 +339,7 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class FindingOutcome:
-    """What the deciding finding means for a page."""
+    """The consequences of the deciding finding for a page."""
 
     because: Finding  #: the finding that decided
     keep: bool  #: whether the page is kept
@@ -383,7 +383,7 @@ class Policy:
         return Decision(unchecked(url, "claimed", of=first.record.url))
 
     def outcome(self, findings: Sequence[Finding]) -> FindingOutcome | None:
-        """Return what settled findings mean for a page, as :meth:`decide` does, without a verdict for people.
+        """Return the consequences of settled findings, like :meth:`decide`, but without a verdict for people.
 
         None for no findings: the page is kept.
         """

@@ -64,7 +64,7 @@ class Deduplicator(ClosingContext):
         clock: returns the Unix time in seconds.
         page_timeout: seconds of processor time for reading and fingerprinting one page, above 0; a page that
             takes longer is unchecked("too-slow"). None: no limit, so that verdicts are repeatable.
-        reset: whether to remove what the namespace has first; ``store`` must be a URL.
+        reset: whether to empty the namespace first; ``store`` must be a URL.
         **changes: single constants that override ``config``, by the names of
             :class:`~dedupcrawl.config.Config`.
 
@@ -388,9 +388,9 @@ class Deduplicator(ClosingContext):
 
     @property
     def lapses(self) -> int:
-        """How often the lease may have ended: by the clocks here (``LeaseMonitor``), or as the store has found out.
+        """How often the lease may have ended, by the clocks here (``LeaseMonitor``) or by the store.
 
-        A server may forget a lease that still runs by the clocks here, as in a failover.
+        A server may forget a lease that has not ended by the clocks here, as in a failover.
         """
         return self.lease.lapses + self.store.lost_leases
 

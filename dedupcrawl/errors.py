@@ -52,7 +52,10 @@ class DamageError(StoreError):
 
 
 class StoreMismatchError(StoreError):
-    """A store was filled under another configuration; its signatures are not comparable with ours."""
+    """The settings differ: a store was filled under another configuration, so its fingerprints cannot be compared.
+
+    A store of an older format raises a plain :class:`StoreError`.
+    """
 
 
 def package_version() -> str:

@@ -110,7 +110,7 @@ class FilingClient:
         return {claim.id: claim for claim in claims if claim.id is not None and claim.id in self._held}
 
     def _committed(self, held: Mapping[int, Claim], count: int, supersede: Iterable[int] = ()) -> None:
-        """Handle that the store has committed so many of these claims."""
+        """Handle a commit of these claims, of which the store has found ``count``."""
         if count < len(held):
             self._refile(held.values())
         self._held.difference_update(held, supersede)
@@ -259,7 +259,7 @@ class LeaseMonitor:
     """Counts how often the lease of this process, and of no other worker, may have ended. Thread-safe.
 
     The lease has ended if any of the clocks has advanced by its duration since the last renewal began. A clock that
-    was set forward costs one needless check of the open claims; one that was set back hides nothing from the other.
+    was set forward costs one needless check of the open claims. If one clock was set back, the other still shows it.
 
     Args:
         seconds: duration of the lease.

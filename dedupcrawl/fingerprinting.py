@@ -29,8 +29,8 @@ BATCH_CHARS = 1 << 18  #: highest number of characters fingerprinted together; w
 MAX_REST_RATIO = 3
 #: Only a page with less compared text, in UTF-8 bytes, can be ``little-read``: an article may have many comments.
 MAX_LITTLE_BYTES = 600
-#: Such a page is ``little-read`` if this many times more text was removed than is compared. No page of aeb and cwced,
-#: and no reprint, is.
+#: Such a page is ``little-read`` if this many times more text was removed than is compared. This is true of no page of
+#: aeb and cwced, and of no reprint.
 LITTLE_READ_RATIO = 10
 
 #: A text of more than ``LONG_TEXT`` characters is ``too-large`` if normalisation makes it more than this many times
@@ -141,7 +141,7 @@ class Fingerprinter:
 
     @cached_property
     def _record_builder(self) -> RecordBuilder | None:
-        """Makes what a record has of the detectors in one call; None for others than ``exact`` and ``minhash``."""
+        """Makes all sketches and keys of a record in one call; None if not just ``exact`` and ``minhash`` are used."""
         detectors = (*self.detectors, *self._text_hash)
         names = [detector.name for detector in detectors]
         if sorted(names) != ["exact", "minhash"]:
@@ -176,7 +176,7 @@ class Fingerprinter:
         *,
         track_url: bool,
     ) -> Record | UncheckedPage:
-        """Return the record of what the kernel made of a page."""
+        """Return the record with the sketches and keys that the kernel made of a page."""
         if not keys:
             return _without_fingerprint(page, exact_only)
         return self._record(page, text, sketches, keys, keys, track_url=track_url)
@@ -184,7 +184,7 @@ class Fingerprinter:
     def _joined_record(
         self, page: Page, text: bytes, exact_only: bool, prints: list[Fingerprint | None], *, track_url: bool
     ) -> Record | UncheckedPage:
-        """Return the record of what the detectors made of a page."""
+        """Return the record with the sketches and keys that the detectors made of a page."""
         sketches = tuple([each.sketch if each else b"" for each in prints])
         del prints[len(self.detectors) :]
         if not any(prints):
@@ -221,7 +221,7 @@ class Fingerprinter:
 
 
 def _comparable(page: Page) -> Page:
-    """Return a page whose text is what is compared.
+    """Return the page with its compared text as its text.
 
     A page without main text is compared by the hash of its title and all its visible text, with pages of its own host
     only: other sites with the same software show the same lists and messages.
@@ -233,7 +233,7 @@ def _comparable(page: Page) -> Page:
 
 
 def _without_usable_text(page: Page) -> UncheckedPage | None:
-    """Return why nothing was read that stands for the page, or why its text cannot be processed, or None."""
+    """Return why the page has no text that represents it, or why its text cannot be processed; else None."""
     if page.kind is not Kind.ARTICLE:
         return UncheckedPage(str(page.kind))
     if len(page.text) + len(page.rest) < MAX_LITTLE_BYTES < page.unread:

@@ -87,7 +87,7 @@ def numpy_array(column: pa.Array | pa.ChunkedArray, null: float | None = None) -
 
     Args:
         column: the column.
-        null: what stands for a null; None: NaN, and the column has none if it is not one of floats.
+        null: the value for a null; None: NaN, and a column without floats has no nulls.
     """
     if isinstance(column, pa.ChunkedArray):
         chunks = [numpy_array(chunk, null) for chunk in column.chunks]

@@ -46,7 +46,7 @@ class FingerprintedChunk:
     data: bytes  #: a serialized record batch
     sketches: int  #: sketches of each record
     bad: tuple[BadRow, ...] = ()
-    broken: tuple[int, str] | None = None  #: first row that cannot be read, and why; nor are the rows after it
+    broken: tuple[int, str] | None = None  #: first row that cannot be read, and why; the rows after it are not read
 
     def batch(self) -> pa.RecordBatch:
         """Return the fingerprints."""

@@ -81,7 +81,7 @@ class Job:
         return self.config.keep == "latest"
 
     def rules(self) -> RowJudge:
-        """Return what decides on the pages.
+        """Return the rules that decide on the pages.
 
         If the latest page is kept, an older text under the same URL is dropped too, as in the store of a
         crawl.
@@ -110,7 +110,7 @@ class Job:
 
     @property
     def reading(self) -> dict[str, object]:
-        """What the text of a page depends on, beyond :attr:`scheme`."""
+        """The configuration that the text of a page depends on, beyond :attr:`scheme`."""
         return asdict(self.config.reading) | {"min_chars": self.config.min_chars}
 
     @property

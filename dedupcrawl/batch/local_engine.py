@@ -173,8 +173,8 @@ def result_of(future: Future[T], place: str) -> T:
         return future.result()
     except BrokenProcessPool:
         raise DedupError(
-            f"{place}: a process that worked on it, or on what follows, was ended from outside (killed, or "
-            "out of memory); the same command, with fewer --workers if need be, goes on where it stopped"
+            f"{place}: a process that worked on it, or on a later part, was killed (maybe for lack of memory); "
+            "run the same command again to continue, with fewer --workers if need be"
         ) from None
 
 

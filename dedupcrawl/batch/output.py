@@ -74,9 +74,9 @@ def _write_rows(job: Job, work: Workdir, part: Part, path: Path, state: PartStat
             rows = file_format.copy(part, path, keep, truncated=truncated)
             expected = int(np.count_nonzero(keep))
     except PartError as error:
-        raise DedupError(f"{part.path}: it was read before, and now cannot be copied: {error}") from error
+        raise DedupError(f"{part.path}: it was read before, but cannot be copied now: {error}") from error
     if rows != expected:
-        raise DedupError(f"{path}: {rows} rows were written, and {expected} had to be")
+        raise DedupError(f"{path}: {rows} rows were written instead of {expected}")
     return rows
 
 
@@ -155,7 +155,7 @@ def export_to_store(job: Job, work: Workdir, corpus: Corpus, progress: Progress)
     Pages that the store has are left alone, so the export can be repeated; a complete one is not repeated.
     Pages that were replaced are removed from the store.
 
-    Returns what ``summary.json`` records as ``handed``. Raises SettingError if the namespace has to be named,
+    Returns the value of ``handed`` in ``summary.json``. Raises SettingError if the namespace has to be named,
     StoreMismatchError if the store has another configuration, StoreError if it cannot be opened or written.
     """
     namespace = target_namespace(job.update, job.namespace)
@@ -195,8 +195,8 @@ def check_not_exported(work: Workdir, *, changed: bool) -> None:
     if changed and exports:
         store = next(iter(exports.values()))["store"]
         raise DedupError(
-            f"{work.out}: its pages were handed to {store}, and since then the input has changed, or the "
-            f"version of dedupcrawl; give new pages an --out of their own, --against {work.out}"
+            f"{work.out}: its pages were added to {store}, and the input or the version of dedupcrawl has "
+            f"changed since; use another --out for new pages, with --against {work.out}"
         )
 
 

@@ -67,7 +67,7 @@ class PriorSource(Protocol):
         """Changes if the verdicts of a later batch may change, as far as that can be known."""
 
     def reference(self) -> dict[str, Any]:
-        """Return what a later batch needs to open it again, as JSON values."""
+        """Return the reference by which a later batch opens the source again, as JSON values."""
 
     def replaced(self) -> set[RowLocation]:
         """Return the pages of other sources that pages of this one have replaced."""
@@ -109,7 +109,9 @@ def _with_predecessors(job: Job, where: str, named: dict[str, str]) -> Iterator[
 def _open_predecessor(job: Job, batch: BatchSource, reference: dict[str, Any], named: dict[str, str]) -> PriorSource:
     where = named.get(reference["where"], reference["where"])
     if reference["hidden"] and where not in named.values():
-        raise DedupError(f"{batch.name} stands against {where}, whose password is not kept: name it in --against too")
+        raise DedupError(
+            f"{batch.name} was compared with {where}, whose password is not stored: name it in --against too"
+        )
     if is_store_url(where):
         return StoreSource.open(where, reference["namespace"], job)
     return BatchSource.open(where, job, referrer=batch.name)
@@ -168,7 +170,7 @@ class BatchSource:
         DedupError without a finished batch, StoreMismatchError if it has another configuration.
         """
         work = Workdir(Path(where).resolve())
-        about, solution, _ = read_finished(work, where, f" ({referrer} stands against it)" if referrer else "")
+        about, solution, _ = read_finished(work, where, f" ({referrer} was compared with it)" if referrer else "")
         _check_same_configuration(where, about, job)
         return cls(work, about, solution)
 

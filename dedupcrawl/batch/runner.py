@@ -68,10 +68,10 @@ class Engine(Protocol):
 
 
 def run(job: Job, engine: Engine | None = None, progress: Progress | None = None) -> dict[str, Any]:
-    """Do what is not done yet of a job.
+    """Run the steps of a job that are not done yet.
 
     Args:
-        job: what to do.
+        job: its inputs, configuration and output.
         engine: does the work; default: a :class:`LocalEngine`.
         progress: receives the progress of each step.
 
@@ -131,7 +131,7 @@ class _BatchRun:
         }
 
     def _check_same_job(self, here: dict[str, Any]) -> None:
-        """Raise DedupError if the folder has fingerprints of another job; the message names what differs."""
+        """Raise DedupError if the folder has fingerprints of another job; the message names the differences."""
         there = read_state(self._work.job)
         if there is None or not any(self._work.part_state("").parent.rglob("*.json")):
             return
@@ -246,7 +246,7 @@ class _BatchRun:
 def _check_folder(work: Workdir) -> None:
     """Raise DedupError if the output folder has files that no run wrote."""
     if work.out.exists() and not work.out.is_dir():
-        raise DedupError(f"{work.out}: the output goes into a folder, and this is none")
+        raise DedupError(f"{work.out}: the output needs a folder, and this is a file")
     if work.out.is_dir() and not work.job.exists():
         others = sorted(each.name for each in work.out.iterdir() if each.name != WORK_FOLDER)
         if others:
@@ -261,7 +261,7 @@ def _check_superseded_name(job: Job, parts: Sequence[Part]) -> None:
     for part in parts:
         if job.latest and part.name == SUPERSEDED_FILE:
             raise DedupError(
-                f"{part.path}: where the latest page is kept, {SUPERSEDED_FILE} lists the old ones; rename it"
+                f"{part.path}: with --keep latest, {SUPERSEDED_FILE} lists the replaced pages; rename the input"
             )
 
 

@@ -1,6 +1,6 @@
-"""The verdict files of a run: the verdict of each row, and which page replaces which.
+"""Writes and reads the verdict files of a run: the verdict of each row, and which page replaces which.
 
-They are read to write the output, by later batches, and by reports.
+``batch/solver.py`` makes the verdicts. The output, later batches and reports read these files.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Workdir:
 
 @dataclass(frozen=True, slots=True)
 class PartState:
-    """The file that the fingerprints of a part were made from, and what could not be read."""
+    """The file that the fingerprints of a part were made from, and the rows that could not be read."""
 
     path: str
     size: int  #: of the file, in bytes
@@ -118,7 +118,7 @@ class PartState:
     rows: int = 0  #: including bad ones
     bad: int = 0  #: rows that could not be read
     bad_rows: list[list[Any]] = field(default_factory=list)  #: the first of them: number and reason
-    broken: list[Any] | None = None  #: first row that cannot be read, and why; nor are the rows after it
+    broken: list[Any] | None = None  #: first row that cannot be read, and why; the rows after it are not read
 
     @classmethod
     def of(cls, path: Path, making: str) -> Self:
@@ -127,7 +127,7 @@ class PartState:
         return cls(str(path.resolve()), stat.st_size, stat.st_mtime_ns, making)
 
     def has_same_input(self, other: PartState) -> bool:
-        """Return whether file and configuration are the same."""
+        """Return whether file and configuration are unchanged."""
         return (self.path, self.size, self.mtime, self.making) == (
             other.path, other.size, other.mtime, other.making
         )  # fmt: skip

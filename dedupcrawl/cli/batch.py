@@ -146,7 +146,7 @@ def _run(job: Job, master: str) -> dict[str, Any]:
         with ConsoleProgress() as bars, _engine(job, master) as engine:
             return run(job, engine, bars)
     except KeyboardInterrupt:
-        print_error("interrupted; the same command goes on where this one stopped")
+        print_error("interrupted; run the same command again to continue")
         raise typer.Exit(_INTERRUPTED) from None
 
 
@@ -201,7 +201,7 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "exported", f"{handed['new']:,} to {handed['store']} ({handed['namespace']}), {known}"
     crowded = summary["crowded"]
     if crowded["buckets"]:
-        beyond = f"{crowded['pages']:,} pages were not compared with all in them"
+        beyond = f"{crowded['pages']:,} pages were not compared with all pages in them"
         fullest = f"(fullest: {crowded['fullest']:,} kept pages)"
         yield "hot buckets", f"{crowded['buckets']:,}; {beyond} {fullest}"
     rate = f", {summary['pages_per_second']:,} pages/s" if summary["pages_per_second"] else ""

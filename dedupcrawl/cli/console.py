@@ -173,7 +173,7 @@ def facts_table(rows: Iterable[tuple[str, str | Text]], title: str = "", *, fram
 
 
 def open_in_browser(url: str, otherwise: str) -> None:
-    """Open a URL in the browser; where there is none, print what the user can do otherwise."""
+    """Open a URL in the browser; if there is none, print what the user can do instead."""
     if not webbrowser.open(url):
         print_error(f"no browser can be opened here; {otherwise}")
 

@@ -128,7 +128,7 @@ def pairs(
 def _precision(value: float | None) -> float:
     precision = PRECISION if value is None else value
     if not 0 < precision < 1:
-        raise SettingError("--precision", precision, "a number above 0 and below 1: no sample shows more")
+        raise SettingError("--precision", precision, "a number above 0 and below 1: no sample proves a precision of 1")
     return precision
 
 

@@ -159,7 +159,7 @@ def _best_value(curve: SweepReport) -> str:
         )
     nearest = curve.most_precise
     if not nearest.scores.true_positives:
-        return f"No setting finds anything that is right: there is no best {curve.name}."
+        return f"No setting finds a right match, so there is no best {curve.name}."
     return (
         f"No setting reaches the precision of {precision} for {curve.measure}; "
         f"{curve.name} = {nearest.value:g} comes to {nearest.scores.precision:.4f}."
@@ -250,7 +250,7 @@ def _print_suggestion(values: Mapping[str, float] | None, lines: Sequence[str], 
         console.print(Text(advice, style="yellow"))
     elif not values:
         console.print(
-            f"What is in force reaches a precision of {precision:g}, by the lower limit of its interval; "
+            f"The constants in force reach a precision of {precision:g}, by the lower limit of its interval; "
             "no other constants that reach it find more."
         )
     else:
@@ -260,7 +260,7 @@ def _print_suggestion(values: Mapping[str, float] | None, lines: Sequence[str], 
 
 
 def _print_warnings(labels: Sequence[Label], config: Config, changed: Config | None) -> None:
-    """Print what the figures do not show: the limits of the sample, and what a change would require."""
+    """Print notes on the figures: the limits of the sample, and the requirements of a change."""
     around = {label.stratum.around for label in labels if label.stratum}
     console = output_console()
     if around and config.threshold not in around:

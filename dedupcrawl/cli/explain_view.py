@@ -128,7 +128,7 @@ def _moment(time: float) -> str:
 
 
 def _identities(found: IdentityComparison) -> RenderableType:
-    """Return a table of both pages; what a page has for itself is marked."""
+    """Return a table of both pages; parts that the other page lacks are marked."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("", "new", "older"):
         table.add_column(name, overflow="fold")
@@ -161,7 +161,7 @@ def _parts(parts: Sequence[IdentityEntry]) -> Text:
 
 
 def _assessment(assessment: Assessment) -> RenderableType:
-    """Return the match, the thresholds, the figures, and what the two sketches share."""
+    """Return the match, the thresholds, the figures, and the common parts of the two sketches."""
     title = Text.assemble((assessment.detector, "bold"), "  ", _match(assessment))
     if assessment.silent:
         return title
@@ -302,7 +302,7 @@ def _counterfactuals_table(levers: Sequence[CounterfactualChange]) -> Table:
 
 
 def _new_value(change: SettingChange) -> str:
-    """Return the new value; of a set, what is added and removed."""
+    """Return the new value; for a set, the added and removed elements."""
     if isinstance(change.now, frozenset) and isinstance(change.then, frozenset):
         added, removed = sorted(change.then - change.now), sorted(change.now - change.then)
         return ", ".join([f"with {each}" for each in added] + [f"without {each}" for each in removed])

@@ -110,7 +110,7 @@ def inspect(
 ) -> None:
     """Write an HTML page that shows each block of a page, and why it was kept or removed."""
     if namespace is not None and against is None:
-        raise SettingError("--namespace", namespace, "nothing without --against: stores have namespaces")
+        raise SettingError("--namespace", namespace, "only with --against, which names its store")
     with ExitStack() as stack:
         store = info = in_store = None
         if against:
@@ -154,7 +154,7 @@ def _config(
     *,
     project: bool,
 ) -> tuple[Config, tuple[str, ...]]:
-    """Return the configuration, as far as possible that of the store, and notes on what the store lacks."""
+    """Return the configuration, as far as possible that of the store, and notes on missing constants."""
     config = project_config()[0] if project else Config()
     notes: tuple[str, ...] = ()
     if secret is not None:
@@ -165,8 +165,8 @@ def _config(
         if reader not in (None, config.reader):
             raise SettingError("--reader", reader, f"{config.reader!r}, with which the store was filled")
         source = "the project" if project else "the defaults"
-        assigned = " or as --set says" if assignments else ""
-        notes = (f"What is in no store, such as length_ratio, is as in {source}{assigned}.", *notes)
+        assigned = " or of --set" if assignments else ""
+        notes = (f"Constants that no store records, such as length_ratio, are those of {source}{assigned}.", *notes)
     elif reader is not None:
         config = replace(config, reader=reader)
     for name, value in parse_assignments(assignments).items():

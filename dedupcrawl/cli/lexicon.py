@@ -87,7 +87,7 @@ def build(
     counts = frequencies.frequencies(min_documents)
     if not counts:
         raise DedupError(
-            f"no word stands in {min_documents} or more of the {frequencies.documents:,} documents that have text"
+            f"no word occurs in {min_documents} or more of the {frequencies.documents:,} documents that have text"
         )
     header = LexiconHeader(
         language=primary_language,
@@ -266,6 +266,6 @@ def _keywords_detector(store: Store, segmenter: str, fold_chinese: bool) -> tupl
     is_folded = bool(scheme.get("text", {}).get("fold_chinese"))
     if (constants["segmenter"], is_folded) != (segmenter, fold_chinese):
         options = f"--segmenter {constants['segmenter']}" + " --fold-chinese" * is_folded
-        raise DedupError(f"{name}: its words were cut otherwise; give {options}")
+        raise DedupError(f"{name}: its texts were segmented in another way; give {options}")
     names = [each for each in DETECTORS if each in scheme]
     return Keywords(variant=constants["variant"], count=constants["count"]), names.index(Keywords.name)

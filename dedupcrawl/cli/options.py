@@ -46,7 +46,7 @@ def default_config(detectors: list[str] | None) -> Config:
 def parse_assignments(texts: list[str] | None, option: str = "", value: str | None = None) -> dict[str, Any]:
     """Parse the values of ``--set``, ``NAME=VALUE`` each; a value is JSON, or else a string.
 
-    ``option`` is another option that sets the constant of its name, and ``value`` what it was given.
+    ``option`` is another option that sets the constant of its name, and ``value`` is its value.
     """
     assigned: dict[str, Any] = {}
     for text in texts or ():

@@ -78,7 +78,7 @@ def write_report(found: Report, path: Path, *, quiet: bool = False, language: La
 
 
 def print_notices(notices: Sequence[SiteNotice]) -> None:
-    """Print what is conspicuous about sites, a line each."""
+    """Print the conspicuous sites, a line each."""
     for notice in notices[:_MAX_NOTICES]:
         print_line(notice.message, "yellow")
     if len(notices) > _MAX_NOTICES:
@@ -124,7 +124,7 @@ def check_ledger(path: Path, accepted: str = ACCEPTED_RUNS) -> None:
     """Raise DedupError if the path does not exist, or is a report page instead of its ledger."""
     ledger = path.with_suffix(_LEDGER_SUFFIX)
     if path.suffix.lower() in _PAGE_SUFFIXES and ledger.exists():
-        raise DedupError(f"{path}: is the page; its ledger is {ledger}")
+        raise DedupError(f"{path}: this is the HTML page; its ledger is {ledger}")
     if not path.exists():
         raise DedupError(f"{hide_password(str(path))}: no such file or folder; accepted are {accepted}")
 

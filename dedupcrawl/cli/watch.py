@@ -311,7 +311,7 @@ def _write_lines(monitor: StoreMonitor, every: float, *, once: bool) -> None:
                 return
             time.sleep(every)
     except BrokenPipeError:
-        # The reader is gone. Python flushes at exit what is still buffered: send it to /dev/null.
+        # The reader is gone. Python flushes its buffer at exit: send the rest to /dev/null.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,1 +1,1 @@
-"""The rim around Scrapy: add-on, middlewares, pipeline, settings."""
+"""The Scrapy components: add-on, middlewares, pipeline, settings."""

@@ -137,7 +137,7 @@ class SpoolFolder:
         try:
             return file.acquire()
         except OSError as error:
-            # Another user's file, or a folder: this process's own records must be filed nevertheless.
+            # It is another user's file, or a folder. The records of this process must be filed nevertheless.
             self._pass_over(file.path, str(error))
             return False
 

@@ -141,7 +141,7 @@ class ClaimRegistry:
         ]
 
     async def retry(self, call: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call again after a failure: once if the store is there, after an outage if pages wait for it.
+        """Call, and repeat a call that failed: once if the store is there, or after an outage if pages wait for it.
 
         If pages wait, a call that gets no reply is also made again while the store replies to others.
         """
@@ -189,7 +189,7 @@ class ClaimRegistry:
         return self.open.get(pending.id) if pending.mine else None
 
     async def _wait_for(self, dedup: Deduplicator, pending: Pending, patience: float) -> float:
-        """Wait until another worker's claim is settled; return the seconds of patience that are left.
+        """Wait until the claim of another worker is settled; return the seconds of patience that are left.
 
         The time of an outage does not count: no worker can settle a claim meanwhile.
         """

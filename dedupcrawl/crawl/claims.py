@@ -167,8 +167,8 @@ class ClaimManager:
         """Judge pages in their order; those that a local store can answer at once are filed in one transaction.
 
         Returns:
-            For each page its claim, or a coroutine that waits for it: for the outcome of another page, for a thread,
-            for a remote store, or for a store that is away.
+            For each page its claim, or a coroutine that returns the claim later: it waits for the outcome of another
+            page, for a thread, for a remote store, or for a store that is away.
         """
         if self._client.is_remote and self._client.takes_batches:
             return self._judge_remotely(pages)
@@ -273,7 +273,7 @@ class ClaimManager:
     def is_sure(self, claim: ItemClaim) -> bool:
         """Whether the claim of an item is certainly valid, without asking the store.
 
-        It is not if the lease may have ended since it was made. A page with a stored item stays as it is.
+        A claim is not certain if the lease may have ended since it was made. A page with a stored item stays as it is.
         """
         if claim.state is not PageState.OPEN:
             return claim.state is not PageState.RELEASED
@@ -333,7 +333,7 @@ class ClaimManager:
     async def _store(self, claims: Sequence[ItemClaim]) -> None:
         """Store the states of claims: at once, or together with others where the store takes them so.
 
-        A process that is killed before has stored the items, and its claims end, as with a kill before Scrapy's signal.
+        If the process is killed before, the items are stored and the claims end, as with a kill before Scrapy's signal.
         """
         if not self._client.is_remote:
             self._changed.add(claims)

@@ -1,8 +1,8 @@
 """The delivery of the backlog: deferred calls are made again until the store has accepted or refused them.
 
-Refused means that the store has answered so about this entry: with an error, twice, and it accepted a trial record in
-between. Any other failure means later: a time-out, a lost connection, a server without memory, or one that accepts no
-writes. The entry stays in the backlog, and the store counts as away until everything is delivered.
+An entry is refused if the store has answered twice with an error about it, and has accepted a trial record in between.
+After any other failure the call is repeated later: a time-out, a lost connection, a server without memory, or one that
+accepts no writes. The entry stays in the backlog, and the store counts as away until everything is delivered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an earlier crawl left in the files of feeds: pages that a new file would lack, and a line that was cut off."""
+"""Files of feeds that an earlier crawl has written: a new file may lack their pages, and a line may be cut off."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class OverwrittenFeedTracker:
         self._exporter.slots.clear()
 
     def sum_up(self, dropped: int, unchanged: int) -> None:
-        """Log beside the summary that the feeds were overwritten; ``unchanged`` of the ``dropped`` pages are that."""
+        """Log next to the summary that the feeds were overwritten; ``unchanged`` is a part of ``dropped``."""
         written = [slot for slot in self._slots if slot.itemcount or slot.store_empty]
         if written and dropped:
             message = (
@@ -163,10 +163,10 @@ def end_last_line(exporter: FeedExporter, slot: FeedSlot) -> None:
 
 
 def _missing_end(file: IO[bytes], path: Path, quote: bytes, encoding: str) -> bytes:
-    """Return what is missing at the end of a file to begin a new line; b"" if nothing is.
+    """Return the bytes that a file lacks at its end, so that a new line can begin; b"" if it lacks none.
 
     Args:
-        file: open for appending. What is left of a character is removed, so that the file can be decoded.
+        file: open for appending. An incomplete character at its end is removed, so that the file can be decoded.
         path: of the file.
         quote: the quotation mark of the format; a line end inside quotation marks ends no row. b"": it has none.
         encoding: of the file. If its line ends are not those of ASCII, nothing counts as missing.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.items import ItemClaim
 
 MAX_CLAIMS = 512  #: claims in memory from which on the oldest are written to files
-LOOKS = 2  #: claims that are looked at with each item, so that more are written than come
+LOOKS = 2  #: claims that are examined with each item, so that more claims are written than are added
 CHUNK = 256  #: claims that are read from a file at once
 
 
@@ -151,7 +151,7 @@ def _mark_lost(claim: ItemClaim) -> None:
 class WatchedFilter(ItemFilter):
     """An item filter of a feed, whose answers can be looked up.
 
-    A filter may draw at random, or count: to ask it twice about an item may give another answer.
+    A filter may draw at random, or count: if it is asked twice about an item, it may give two answers.
 
     Args:
         filter: that of the project.

@@ -17,7 +17,7 @@ from itemadapter import ItemAdapter
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-SLACK = 1.0  #: seconds by which a time may lie outside the crawl, and be the time of scraping nevertheless
+SLACK = 1.0  #: seconds by which the time of scraping may lie outside the crawl
 _ISO_LENGTHS = range(19, 36)  #: characters of a date with a time, as ``datetime.isoformat`` writes it
 _NUMBERS = (int, float, bool, type(None))
 _BY_REPR = frozenset({*_NUMBERS, complex, bytes, bytearray, Decimal, Fraction})  #: ``hash(-1) == hash(-2)``
@@ -26,8 +26,8 @@ _BY_REPR = frozenset({*_NUMBERS, complex, bytes, bytearray, Decimal, Fraction}) 
 class ItemHasher:
     """Hashes the fields of items.
 
-    A time between the start of the crawl and now, as a ``datetime``, a Unix time or an ISO text, is when an item was
-    scraped. All such times are equal here: else no item would equal that of a second download.
+    A time between the start of the crawl and now (a ``datetime``, a Unix time or an ISO text) is the time at which an
+    item was scraped. All such times count as equal: otherwise no item would equal the item of a second download.
 
     Args:
         ignored: names of fields that do not count: those that deduplication writes.

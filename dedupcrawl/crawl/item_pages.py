@@ -1,4 +1,4 @@
-"""Which page an item is about. Mostly that of its response, but an item may be assembled over several pages.
+"""Which page an item is about: mostly the page of its response, but an item may be assembled over several pages.
 
 A spider parses an article, requests the page of its author, and yields the item from there. The item is about the
 article, which this crawl has received before. Its response may be gone by then. So the article is read when its
@@ -110,7 +110,7 @@ class ItemSource:
 
     item: int  #: hash of its fields
     response: int  #: number of the response that it came from
-    #: It is kept if one of them is kept. (): the page that it is about is not there.
+    #: The item is kept if one of these pages is kept. (): the page that the item is about is not known.
     pages: tuple[Source, ...]
     url: str = ""  #: of the page that it names, if that is not the page of its response
     key: int = 0  #: of this URL
@@ -402,7 +402,7 @@ class ItemPages:
 
 
 class ItemNotice:
-    """Counts the items that their response does not decide about, and logs each kind once."""
+    """Counts the items that are not judged by their response, and logs each kind once."""
 
     def __init__(self, stats: CrawlStats) -> None:
         self._stats = stats

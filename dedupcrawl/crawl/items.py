@@ -88,7 +88,7 @@ _TRANSITIONS: Mapping[PageState, tuple[PageState, ...]] = MappingProxyType(
 class OutcomeCounts:
     """Counts pages by their present state, each page once, however often it is judged.
 
-    Every claim that :meth:`add` is given reports its transitions. So the counts always sum to the number of pages.
+    Every claim that was passed to :meth:`add` reports its transitions. So the sum of the counts is the number of pages.
     """
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ def _outcome(claim: ItemClaim, state: PageState) -> tuple[PageState, bool]:
 
 
 class PageRecorder:
-    """The interface of what records verdicts and outcomes of pages; it records nothing itself.
+    """The interface of recorders of verdicts and outcomes; this class itself records nothing.
 
     :class:`~dedupcrawl.crawl.recorder.LedgerRecorder` writes them to the ledger of a report.
     """
@@ -260,7 +260,7 @@ class ResponseTracker:
 
     The spider middleware registers items with :meth:`add_item`, the pipeline looks up their response
     with :meth:`pop_item`. The current context is used only if an earlier pipeline may have replaced the
-    item: the item of an errback has no response, although its context may be that of another one.
+    item: the item of an errback has no response, but its context may contain the response of another item.
 
     Args:
         may_be_replaced: whether other pipelines run before the pipeline of deduplication.

@@ -26,7 +26,7 @@ class RenewalResult(NamedTuple):
 
 
 class RenewalOwner(Protocol):
-    """What the thread renews, and who is told about it."""
+    """The owner of the leases: it renews them in the thread, and is called with each result."""
 
     def publish(self) -> None:
         """Set the figures that the next renewal sends. Called in the reactor's thread."""

@@ -1,4 +1,4 @@
-"""Monitors for spidermon: what somebody should look at when a crawl has ended.
+"""Monitors for spidermon: they fail if somebody should look at a crawl that has ended.
 
 They need the extra ``spidermon``. Thresholds are settings: ``SPIDERMON_DEDUP_MAX_DUPLICATES`` (0.9),
 ``SPIDERMON_DEDUP_MAX_UNCHECKED`` (0.5), both shares of 0…1, and ``SPIDERMON_DEDUP_MIN_PAGES`` (20).
@@ -22,7 +22,7 @@ _SITES_SHOWN = 5
 
 
 class _CrawlMonitor(Monitor):  # type: ignore[misc]
-    """What the monitors share."""
+    """Base class of the monitors."""
 
     @property
     def _stats(self) -> Mapping[str, Any]:
@@ -83,7 +83,7 @@ class UncheckedShareMonitor(_CrawlMonitor):
 class StoreOutageMonitor(_CrawlMonitor):
     """Fails if the store was away, or failed: duplicates may have been kept meanwhile."""
 
-    @monitors.name("The store was there all the time")  # type: ignore[untyped-decorator]
+    @monitors.name("The store was available all the time")  # type: ignore[untyped-decorator]
     def test_the_store_was_there_all_the_time(self) -> None:
         """Look at the stats of outages, errors, and pages for which the spool had no room."""
         names = ("outages", "outages/seconds", "store_errors", "spool/full")

@@ -1,4 +1,4 @@
-"""What deduplication knows of a response, for spiders and pipelines: ``response.meta["dedup"]``.
+"""The page and the verdict of a response, for spiders and pipelines: ``response.meta["dedup"]``.
 
 Pipelines receive no response; :func:`current_page` returns the same object to them.
 """

@@ -299,8 +299,8 @@ def _pop_claims(response: object) -> list[ItemClaim]:
 def pipelines_before(crawler: Crawler, ours: object) -> Iterator[str]:
     """Describe the pipelines that process items of pages which ``ours`` drops afterwards.
 
-    If the project has given ours a number of its own, only those that download files are described: the order may be
-    meant, for example for a pipeline that cleans the fields of ``DEDUP_ITEM_FIELDS``.
+    If the project has set the number of ours, only pipelines that download files are described: the order may be
+    intended, for example for a pipeline that cleans the fields of ``DEDUP_ITEM_FIELDS``.
     """
     running = crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
     chosen = crawler.settings.get_component_priority_dict_with_base("ITEM_PIPELINES")
@@ -309,7 +309,7 @@ def pipelines_before(crawler: Crawler, ours: object) -> Iterator[str]:
     number = numbers.get(type(ours), ORDER)
     for each in earlier:
         if number == ORDER or _downloads_files(each):
-            yield f"{type(each).__name__} ({numbers.get(type(each))}) stands before {type(ours).__name__} ({number})"
+            yield f"{type(each).__name__} ({numbers.get(type(each))}) comes before {type(ours).__name__} ({number})"
 
 
 def _downloads_files(pipeline: object) -> bool:
@@ -343,7 +343,7 @@ class MediaRequestCounts:
     def count_new(self, item: Any) -> int:
         """Return how many of an item's URLs are new: each URL is requested once in a crawl.
 
-        Of a kept item they are requested now, of a dropped item they are saved.
+        If the item is kept, these URLs are requested now; if it is dropped, their requests are saved.
         """
         return sum(map(self._is_new, _urls(item, self._fields))) if self._fields else 0
 
@@ -436,7 +436,7 @@ class DedupSpiderMiddleware:
         return cls(context_of(crawler))
 
     def process_spider_input(self, response: Response) -> None:
-        """Store the response in the current context, and what is known of its page in its meta if that is wanted."""
+        """Store the response in the current context, and the view of its page in its meta if a setting asks for it."""
         self._responses.enter(response)
         self._pages.response_received(response)
         if self._reader is not None:
@@ -486,7 +486,7 @@ class DedupSpiderMiddleware:
 
 
 class EncodingMiddleware:
-    """Replaces labels such as ``charset=idna`` or ``charset=hex``, codecs of Python that are no encodings of pages.
+    """Replaces labels such as ``charset=idna`` or ``charset=hex``: they name codecs of Python, not encodings of pages.
 
     ``response.text`` raises an exception for them. Scrapy's ``MetaRefreshMiddleware`` reads it, so the page would be
     lost before a spider sees it. This middleware runs just before that one, after decompression.

@@ -11,8 +11,8 @@ V = TypeVar("V")
 class RecentTable(Generic[K, V]):
     """A dict that forgets the keys that were not used for longest.
 
-    There are two dicts. A key that is used moves to the young one. When that is full it becomes the old one, and what
-    was old is forgotten: this costs less than an order of all keys.
+    There are two dicts. A key that is used moves to the young dict. When the young dict is full it becomes the old one,
+    and the former old one is forgotten: this costs less than an order of all keys.
 
     Args:
         most: keys of each of the two dicts, so that ``most`` to twice as many are kept.

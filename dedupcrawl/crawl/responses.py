@@ -358,7 +358,7 @@ class ItemFields:
 
 
 class MicroBatchQueue:
-    """Collects the pages of ``BATCH_SECONDS`` and judges them in one go, in their order.
+    """Collects the pages of ``BATCH_SECONDS`` and judges them together, in their order.
 
     Between two pages, Scrapy's own work evicts code and tables from the processor's caches. Loading them again is a
     large part of the cost of a page. Every ``READ_SECONDS`` the reactor has its turn nevertheless.

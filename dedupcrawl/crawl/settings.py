@@ -302,7 +302,7 @@ def _from_json(value: str, setting: str) -> object:
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         for name, count in Counter(name for name, _ in pairs).items():
             if count > 1:
-                raise SettingError(setting, value, f"each name once, and {name!r} stands there {count} times")
+                raise SettingError(setting, value, f"each name once; {name!r} occurs {count} times")
         return dict(pairs)
 
     try:

@@ -170,7 +170,7 @@ class CrawlStats:
         self._log(logging.ERROR, message, error=error)
 
     def pipeline_before(self, order: str) -> None:
-        """Log a pipeline that stands before that of deduplication; ``order`` names both with their numbers."""
+        """Log a pipeline that runs before that of deduplication; ``order`` names both with their numbers."""
         message = (
             "%(order)s in ITEM_PIPELINES: it processes items that are dropped afterwards, and downloads their files if "
             "it has any; give it a higher number"
@@ -229,7 +229,7 @@ class CrawlStats:
 
     def gave_up(self) -> None:
         """Log that the crawl is closed because the store is away."""
-        self._log(logging.ERROR, "The crawl is closed, for its store is away; what is under way is kept")
+        self._log(logging.ERROR, "The crawl is closed because its store is away; pages in work are kept")
 
     def spooled(self, pages: int, lost: int) -> None:
         """Count pages that were added to the spool, and those for which it had no room."""
@@ -272,7 +272,7 @@ class CrawlStats:
             self._log(logging.INFO, message, filed=filed, repeats=repeats, refused=refused)
 
     def log_summary(self) -> None:
-        """Log what became of the pages of this process; Scrapy's stats may be those of all workers."""
+        """Log the outcomes of the pages of this process; Scrapy's stats may be those of all workers."""
         parts = [(self.outcomes.of(*states, unchecked=kind), name) for name, states, kind in _PARTS]
         shown = " + ".join(f"{count} {name}" for at, (count, name) in enumerate(parts) if count or at < SHOWN_PARTS)
         details = ", ".join(f"{name} {self.counts[name]}" for name in sorted(self.counts) if "/" in name)

@@ -190,7 +190,7 @@ class StoreClient:
 
     @property
     def takes_batches(self) -> bool:
-        """Whether the store is across a network and takes many pages in few round trips; none is away."""
+        """Whether the store is across a network, takes many pages in few round trips, and is not away."""
         return isinstance(self.dedup.store, JudgedStore) and self._is_ready
 
     @property

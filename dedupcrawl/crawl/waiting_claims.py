@@ -1,8 +1,8 @@
-"""Claims that wait for nothing but their feeds, in a temporary file.
+"""Claims that wait only for their feeds, in a temporary file.
 
-A feed without batches is closed when the crawl ends. Until then all its pages are claims, of which the record is needed
-once more: when the claim is committed and the store has lost it. So the records are written to a file, and a page
-takes no memory here while it waits.
+A feed without batches is closed when the crawl ends. Until then all its pages are claims. Their records are needed once
+more if the store has lost a claim when it is committed. So the records are written to a file, and a page takes no
+memory here while it waits.
 
 A row is a fixed head, then the ids of superseded records, the probes and the record.
 

@@ -44,7 +44,7 @@ class Datasketch(Detector):
     then no longer those of an existing index.
 
     ``tokens`` is "segmented" (runs of ``size`` words, joined by a space; the segmenter cuts Chinese into words),
-    "words" (of what stands between white space) or "characters" (runs of ``size`` characters), all of
+    "words" (runs of ``size`` strings between white space) or "characters" (runs of ``size`` characters), all of
     the normalised text; or the dotted name of a function from the text of the page to an iterable of bytes.
 
     Sketch, little-endian: ``B`` tag 0x44, ``B`` scheme (0 affine32, 1 affine64, 2 legacy), ``I`` length in

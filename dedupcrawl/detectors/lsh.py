@@ -60,7 +60,7 @@ def choose_bands(threshold: float, slots: int, miss_weight: float) -> tuple[int,
     """Choose the number of bands and rows as ``datasketch.MinHashLSH`` does.
 
     They minimise (1 - w) * false candidates + w * misses. With the s-curve P(s) = 1 - (1 - s^rows)^bands, false
-    candidates are the integral of P from 0 to ``threshold``, and misses that of 1 - P from there to 1.
+    candidates are the integral of P from 0 to ``threshold``, and misses are the integral of 1 - P from there to 1.
 
     ``w`` is ``miss_weight``, 0…1. Returns (bands, rows) with bands * rows <= slots and at least two bands.
     """
@@ -169,7 +169,7 @@ def _assign_slots(owners: Hashes, elements: Hashes, rounds: range, seed: int) ->
     keys = hashes >> _ROUND_BITS
     if rounds.stop > 1:
         keys |= np.arange(rounds.start, rounds.stop, dtype=np.uint64)[:, None] << _VALUE_BITS
-    # The bits of the slot are also in the key, but they are the same in all keys of one slot.
+    # The bits of the slot are also in the key, but they are equal in all keys of one slot.
     slots = hashes >> np.uint64(65 - len(owners).bit_length())
     np.minimum.at(owners, slots.view(np.int64).ravel(), keys.ravel())
 

@@ -92,7 +92,7 @@ class MinHash(Detector):
 
     @cached_property
     def sketcher(self) -> Sketcher[Fingerprint] | None:
-        """What makes sketch and keys of a compiled text, like the functions of lsh.py; None with numpy."""
+        """The compiled sketcher, which makes sketch and keys of a text as lsh.py does; None with numpy."""
         if not is_compiled():
             return None
         bands, rows = self._bands()

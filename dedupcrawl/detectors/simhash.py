@@ -48,7 +48,7 @@ _OCTET = np.uint64(255)
 class SimHash(Detector):
     """The signs of weighted sums over the hashes of shingles.
 
-    The fingerprint is Charikar's (STOC 2002), the search that of Manku, Jain, Das Sarma (WWW 2007). The
+    The fingerprint is by Charikar (STOC 2002), the search by Manku, Jain, Das Sarma (WWW 2007). The
     features are shingles, hashed by Rabin fingerprints. With ``weights`` = "terms" their weight follows
     patent CN101645082: the term frequencies of their tokens plus the weight of their field. With
     "occurrences" it is the weight of the field for every occurrence. Bit j of the fingerprint is 1 if the
@@ -346,7 +346,7 @@ def polynomial_remainder(value: int, modulus: int) -> int:
 
 # -- bit fingerprints ---------------------------------------------------------------------------
 
-# A fingerprint is bytes in little-endian order: bit j is bit j of the number. Random projection makes the same.
+# A fingerprint is bytes in little-endian order: bit j is bit j of the number. Random projection uses this order too.
 
 Counts = npt.NDArray[np.int64]
 

@@ -20,12 +20,12 @@ bits, padded with zeros to whole bytes:
 * the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
   text).
 
-Sorted hashes are stored as gaps, in Rice's code (*Some practical universal noiseless coding techniques*, 1979): of
-``n`` hashes the low bits as they are, and the increase of the high bits in unary, ended by a 1. This takes some two
-bits a hash less than the hash has.
+Sorted hashes are stored as gaps, in Rice's code (*Some practical universal noiseless coding techniques*, 1979): the
+low bits of each hash as they are, and the increase of the high bits in unary, ended by a 1. This takes about two bits
+less for each hash than the hash has.
 
-Of the flags of a name the page determines most: heading or title are told only where the page has both (0: both, 10:
-title, 11: heading). The place takes one bit on a page with a heading and without a body, else two; fillers have none.
+Most flags of a name follow from the page: heading or title are stored only if the page has both (0: both, 10: title,
+11: heading). The place takes one bit on a page with a heading and without a body, else two; fillers have none.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ BESIDE = 1  #: short facts beside the main text have this bit
 
 
 class NameFlags(IntFlag):
-    """Where a token of a page's names stands."""
+    """The places where a token of a page's names occurs."""
 
     HEADING = 1
     TITLE = 2
@@ -321,7 +321,7 @@ class _BitReader:
 
 
 def _low_bits(count: int, size: int, *, is_whole: bool) -> int:
-    """Return how many bits of sorted hashes are stored as they are. Of a sample the hashes are low."""
+    """Return how many low bits of each sorted hash are stored as they are. The hashes of a sample are low."""
     return size - count.bit_length() - (not is_whole)
 
 

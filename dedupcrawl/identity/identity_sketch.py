@@ -1,7 +1,7 @@
 """The sketch of a page: its *names* (heading and title), *values* (tokens with digits), short facts and sentences.
 
-Values beside the main text and short facts are stored only of a page whose main text is not about its name: beside an
-article they belong to the site.
+Values beside the main text, and short facts, are stored only if the main text is not about the name of its page:
+beside an article they belong to the site.
 
 Names, values and short facts are bottom-k samples: the k lowest hashes in an order that all pages share (Broder, *On
 the resemblance and containment of documents*, 1997), so that the samples of two pages can be compared.
@@ -9,8 +9,8 @@ the resemblance and containment of documents*, 1997), so that the samples of two
 A page without main text, which is compared by all its visible text, has a mark of one byte instead of a sketch:
 the reason why it stays unchecked if no earlier page has the same text.
 
-Compiled code finds names and values where it could be built. :class:`ReferenceSketcher` is its reference, and takes its
-place elsewhere.
+Compiled code finds names and values, if it could be built. Otherwise its reference :class:`ReferenceSketcher` finds
+them.
 """
 
 from __future__ import annotations
@@ -249,9 +249,9 @@ class ReferenceSketcher:
     def sentences(self, lines: bytes, with_values: bool) -> bytes:
         """Return the counts of a page's sentences, and of its values.
 
-        Of each these are the number modulo 256, the sums of the hashes and of their squares modulo
+        The counts are the number modulo 256, the sums of the hashes and of their squares modulo
         :data:`~dedupcrawl.identity.sentence_sketches.PRIME`, and the numbers in ``BUCKETS`` buckets, modulo 4. They are
-        linear, so that those of two pages can be subtracted.
+        linear, so that the counts of two pages can be subtracted.
 
         Args:
             lines: its normalised lines, with NUL between them.
@@ -315,7 +315,7 @@ class ReferenceSketcher:
 
 @lru_cache(CACHED_SEEDS)
 def sketcher_of(seed: int) -> ReferenceSketcher | IdentitySketcher:
-    """Return what sketches identities with the hashes of a seed: compiled code, or the reference without it."""
+    """Return the sketcher of identities with the hashes of a seed: compiled code, or without it the reference."""
     if not is_compiled():
         return ReferenceSketcher(seed)
     forwards, backwards = word_sets()[:-BACKWARDS], word_sets()[-BACKWARDS:]

@@ -90,14 +90,14 @@ def is_long_heading(heading: Iterable[str]) -> bool:
 def is_about_its_name(names: Mapping[int, int]) -> bool:
     """Return whether the body of a page is about its heading, or without a heading its title.
 
-    A single word proves nothing: "Decision" may stand above and in many texts.
+    A single word proves nothing: "Decision" may be the heading of many texts, and a word in each of them.
     """
     own = [key for key, flags in names.items() if flags & HEADING] or [*names]
     return len([key for key in own if key < FILLER]) > 1 and about(names, own, BODY) >= MIN_ABOUT
 
 
 def about(names: Mapping[int, int], some: Iterable[int], place: int = MAIN) -> float:
-    """Return how many of the telling ones among some tokens of a name stand in the main text, or its body, 0…1."""
+    """Return the share of the telling tokens among these that occur in the main text, or in its body, 0…1."""
     telling = [key for key in some if key < FILLER]
     return sum(names[key] & place == place for key in telling) / len(telling) if telling else 0.0
 

@@ -1,20 +1,20 @@
 """Two sketches of the sentences of a text. They compare texts that differ in a few words.
 
-Two pages of one wording may differ in a word that is no name and no number: a town, a person, a colour. Then each page
-has a sentence that the other lacks. A view of a page, such as one for printers, has lines more or lacks some, but its
-other sentences are the same.
+Two pages with the same wording may differ in a word that is no name and no number: a town, a person, a colour. Then
+each page has a sentence that the other lacks. A view of a page, such as one for printers, has additional lines or
+lacks some, but its other sentences are equal.
 
 The first sketch is *counts*: the number of sentences, the sums of their hashes and of the squares of these, and their
 numbers in a few buckets. They are *linear*: subtracted from each other, they show the sentences in which two texts
 differ as if there were no others (Cormode and Muthukrishnan, *An improved data stream summary: the count-min sketch and
-its applications*, 2005). Texts with equally many sentences that are not the same each have one that the other lacks. If
-one text has one or two more, such as a stamp, the sums tell which these would be if it lacked none (power sums: Minsky,
-Trachtenberg and Zippel, *Set reconciliation with nearly optimal communication complexity*, 2003). If it has still more,
-its buckets tell whether it lacks any.
+its applications*, 2005). If two texts have equally many sentences that are not all equal, each has one that the other
+lacks. If one text has one or two more, such as a stamp, the sums give the hashes of these, provided that it lacks none
+(power sums: Minsky, Trachtenberg and Zippel, *Set reconciliation with nearly optimal communication complexity*, 2003).
+If it has still more, the buckets show whether it lacks any.
 
-The text of an article changes in words when it is edited, and a view of it is read a little differently. So of a text
-that is about the name of its page less is stored. The second sketch is the *signature* of the lines: their number, and
-a hash of them. Two pages that are filled in from one template have equally many lines, and not the same ones.
+When an article is edited, some of its words change, and a view of it is read a little differently. So less is stored
+of a text that is about the name of its page. The second sketch is the *signature* of the lines: their number, and a
+hash of them. Two pages that are made from one template have equally many lines that are not all equal.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def sentences_of(lines: bytes) -> list[bytes]:
     r"""Return the words of each sentence of a normalised text, without punctuation and without numbers.
 
     A line of at most ``MAX_LINE_BYTES`` is one sentence.
-    A tick, a cross or another mark is part of the word after it, and digits are part of the word before them. Left out
-    are the words of stamps, counters and views: "updated", "comments", "printed".
+    A tick, a cross or another mark is part of the word after it, and digits are part of the word before them. Words of
+    stamps, counters and views ("updated", "comments", "printed") are left out.
 
     Args:
         lines: normalised lines in UTF-8, with NUL between them.
@@ -127,8 +127,8 @@ def _cut(words: Iterable[bytes]) -> Iterator[bytes]:
 def lines_of(lines: bytes) -> list[bytes]:
     r"""Return the lines of a normalised text, and the sentences of lines of more than ``MAX_LINE_BYTES``.
 
-    Left out are stamps and counters, of at most ``MAX_STAMP_BYTES``: what has a number and a word of a stamp or view,
-    or a number beside a word that counts readers or names an edition.
+    Stamps and counters of at most ``MAX_STAMP_BYTES`` are left out: lines with a number and a word of a stamp or view,
+    or with a number beside a word that counts readers or names an edition.
 
     Args:
         lines: normalised lines in UTF-8, with NUL between them.
@@ -223,10 +223,11 @@ def sign_hashes(hashes: Collection[int]) -> bytes:
 
 
 def sentences_differ(new: bytes, old: bytes) -> bool:
-    """Return whether each page has sentences, or values, that the other lacks, from their counts.
+    """Return whether each page has sentences, or values, that the other lacks, by their counts or signatures.
 
-    If one page has all that the other has, and at most 128 more, this is False for certain (of values: if neither has
-    more than 128 numbers). Of signatures it is True if there are equally many lines, and not the same ones.
+    By counts, the result is certainly False if one page has everything that the other has, and at most 128 more (for
+    values: if neither has more than 128 numbers). By signatures, it is True if both pages have equally many lines
+    that are not all equal.
     """
     (mine, new), (other, old) = _split(new), _split(old)
     if mine and other and mine != other and mine[0] == other[0]:

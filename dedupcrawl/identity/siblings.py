@@ -62,7 +62,7 @@ VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
 SENTENCES = "sentences of each text that the other lacks"
 
-#: In place of a reason: an identity is damaged or of an unknown kind. Nothing tells whether the pages are copies.
+#: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
 UNREADABLE = "unreadable-identity"
 
 
@@ -76,7 +76,7 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
             and values is a copy of any.
         old: identity of the other.
         equal_text: whether their main texts are equal.
-        by_sentences: whether sentences tell the pages apart too. Of two versions or parts of one page they do not.
+        by_sentences: whether sentences tell the pages apart too. They do not for two versions or parts of one page.
     """
     try:
         mine, other = _unpack(new), _unpack(old)
@@ -118,9 +118,9 @@ def why_different(new: bytes, old: bytes) -> str:
 
     It is ``UNREADABLE`` if an identity cannot be read.
 
-    Reprints have other titles, other facts beside the text, and lines more or less. Their numbers are the same: it is
-    another page if both texts are brief, and each has a number that the other lacks. A longer text may be read with
-    numbers of the site.
+    Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
+    texts are different pages if each has a number that the other lacks. A longer text may be read with numbers of the
+    site.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
@@ -139,7 +139,7 @@ def why_different(new: bytes, old: bytes) -> str:
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:
     """Return whether each page has a short fact that the other lacks: a print view may have none, or more.
 
-    Lines beside the main text may belong to a template. Of two templates they are compared only if they share some.
+    Lines beside the main text may belong to a template. With two templates they count only if the pages share some.
     """
     mine, other = _without_places(new.shorts), _without_places(old.shorts)
     if not same_layout:
@@ -221,7 +221,7 @@ class _Names(NamedTuple):
 
     @property
     def about(self) -> float:
-        """How much of a name's own tokens its text has, the larger of both shares; a single word proves nothing.
+        """The share of a name's own tokens that are in its text: the larger of both shares; a single word counts as 0.
 
         If both have headings, a section that one title adds is no part of the name.
         """

@@ -1,8 +1,8 @@
 """The values of a page, which are the numbers in its main text and beside it, and its short facts in words.
 
 Sizes, dates and prices tell pages with nearly the same text apart. A date, a price and a measure with its unit are each
-one *strong* value; other numbers are weak. Numbers that count readers, such as "12 comments" or "阅读 3051", or tell a
-time that passes ("3 hours ago") say nothing about a page: they are no values.
+one *strong* value; other numbers are weak. A count of readers ("12 comments", "阅读 3051") or a relative time ("3 hours
+ago") says nothing about a page: it is no value.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _COUNTED = (
     *word_set("udostępnień комментарий комментария комментариев комментарии просмотр просмотра просмотров"),
     *word_set("ответа ответов читателей читателя лайк лайка лайков голосов скачиваний посетителей репостов"),
 )
-#: The same in languages without spaces: no word end is looked for.
+#: Words after a number that counts readers, in languages without spaces: no word end is looked for.
 _COUNTED_UNSPACED = (
     *word_set(
         "▲ ▼ 人看 人浏览 人瀏覽 人阅读 人閱讀 人评论 人評論 人点 人點 条评论 條評論 条回复 條回覆 评论 評論 点赞 點讚"
@@ -78,7 +78,7 @@ _COUNTED_UNSPACED = (
     ),
     *word_set("人が閲覧 件のいいね シェア"),
 )
-#: Words of a passing time, after a number, and what stands before the number then or after the word.
+#: Words of a relative time after a number, and the words before that number or after that word.
 _PASSING = word_set(
     "min mins minute minutes hour hours day days minuten stunde stunden tag tagen heure heures jour jours "
     "minutos hora horas día días dias minuti ora ore giorno giorni минут минуты минуту час часа часов "
@@ -241,7 +241,7 @@ def _end(words: Iterable[str], separators: str) -> frozenset[bytes]:
 
 
 class _HintTables(NamedTuple):
-    """The bytes beside a number that rule out for most numbers that a counter, a date or a unit stands there.
+    """The bytes beside a number: for most numbers they rule out a counter, a date and a unit.
 
     Those before a number and after it have four bytes, those of units two. Regular expressions take ten times as long.
     """
@@ -420,7 +420,7 @@ def number_places(text: bytes) -> tuple[list[int], list[int]]:
     digits = (points - _ZERO < 10).nonzero()[0]
     if not len(digits):
         return [], []
-    # Between two digits of a number stands nothing, or one mark. The digits are followed by other bytes.
+    # Between two digits of a number there is nothing, or one mark. The digits are followed by other bytes.
     after = digits + 1
     is_last = digits[1:] - after[:-1] > _GAP.take(points.take(after[:-1]))
     starts = [int(digits[0]), *digits[1:][is_last].tolist()]
@@ -428,7 +428,7 @@ def number_places(text: bytes) -> tuple[list[int], list[int]]:
 
 
 def _is_counter(text: bytes, start: int, stop: int) -> bool:
-    """Return whether a number counts readers or tells a time that passes."""
+    """Return whether a number counts readers or belongs to a relative time."""
     if text[stop : stop + 4] in _hints().counted and is_counted(text, stop) is not None:
         return True
     if text[start - 4 : start] not in _hints().counting:
@@ -451,7 +451,7 @@ def is_counting(before: bytes) -> bool:
 def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
     """Return the date, price or measure that a number is part of, where it ends, and whether it is strong.
 
-    Of a date that says when the page was changed, only the end is returned: it is no value.
+    If the date says when the page was changed, only its end is returned: it is no value.
     """
     hints, after, before = _hints(), text[stop : stop + 4], text[start - 4 : start]
     month = date = None

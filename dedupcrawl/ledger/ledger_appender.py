@@ -268,7 +268,7 @@ class LedgerTables:
         self._connection.executemany(_UPSERTS[table], rows)
 
     def _add_columns(self, table: str, counts: Mapping[tuple[T, int], int], name_of: Callable[[T], object]) -> None:
-        """Add what is counted by a key and a column; ``name_of`` returns the row of a key."""
+        """Add counts by key and column; ``name_of`` returns the row of a key."""
         rows: defaultdict[object, list[int]] = defaultdict(lambda: [0, 0, 0])
         for (key, column), n in counts.items():
             rows[name_of(key)][column] += n
@@ -320,7 +320,7 @@ class LedgerTables:
 
 
 def _admitted(name: T, known: set[T], most: int, other: T) -> T:
-    """Return a name, and note it; ``other`` for one that is not among the first ``most``."""
+    """Return a name, and note it; ``other`` if it is not among the first ``most`` names."""
     if name not in known:
         if len(known) >= most:
             return other

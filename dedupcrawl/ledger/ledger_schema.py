@@ -1,4 +1,4 @@
-"""What a ledger stores: the entry of a page, and the tables, the limits and the opening of its SQLite file.
+"""The content of a ledger: the entry of a page, and the tables, the limits and the opening of its SQLite file.
 
 An entry is the verdict on a page, its outcome, and the earlier pages that it was compared with: the JSON form of
 verdicts and assessments, and the choice of near misses.
@@ -303,7 +303,7 @@ def sampling_hash(name: str) -> int:
 def is_sampled(hashed: int, level: int) -> bool:
     """Whether the sample of one in 2^level clusters includes this hash.
 
-    The sample of a level is a subset of all lower levels. So the pages of its clusters were all counted.
+    The sample of a level is a part of the samples of all lower levels, so all pages of its clusters were counted.
     """
     return not hashed & ((1 << level) - 1)
 
@@ -340,7 +340,7 @@ def require_ledger(path: Path) -> None:
         application = _pragma(connection, "application_id")
         connection.close()
     if application != APPLICATION_ID:
-        raise DedupError(f"{path} is something else than a ledger of dedupcrawl, and is not overwritten")
+        raise DedupError(f"{path} is no ledger of dedupcrawl, so it is not overwritten")
 
 
 def checkpoint(connection: sqlite3.Connection) -> None:

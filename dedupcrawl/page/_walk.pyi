@@ -13,7 +13,7 @@ class TreeReader:
         self,
         *,
         blocks: Collection[str],  # begin and end a block
-        named_blocks: Collection[str],  # the same, with class and id
+        named_blocks: Collection[str],  # begin and end a block too; its class and id are returned
         landmarks: Collection[str],  # one block without links
         ignored: Collection[str],  # left out
     ) -> None: ...

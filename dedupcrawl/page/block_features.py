@@ -1,7 +1,7 @@
-"""What describes the blocks of a page to the block model (:mod:`dedupcrawl.page.block_model`).
+"""The features of the blocks of a page, which the block model reads (:mod:`dedupcrawl.page.block_model`).
 
-Everything comes from the blocks and containers that the rules have made already: no text is examined but for its
-last character, and the tree is not visited again. A decision tree only compares, so values need no scaling.
+All of them come from the blocks and containers that the rules have made already: only the last character of a text is
+examined, and the tree is not visited again. A decision tree only compares, so values need no scaling.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ _is_excluded = np.isin(np.arange(OTHER + 1), EXCLUDED)  # by the number of a rea
 THIRD_PARTY = [REASONS[rules.COMMENTS], REASONS[rules.NESTED]]  #: reasons of blocks by other authors
 MIN_OWN_TEXT = 200  #: bytes: an article with at least this length is not continued by comments and other articles
 FEATURES = 36  #: of a block
-SIDE_COLUMN = 13  #: of the rows: what class and id of the containers show
-WORDS_COLUMN = 18  #: of the rows: the kinds of content words of the containers
+SIDE_COLUMN = 13  #: column of the rows with the side kind of the containers, by class and id
+WORDS_COLUMN = 18  #: column of the rows with the kinds of content words of the containers
 MIN_LATIN_WIDTH = 0.7  #: characters a byte of a text in the Latin script have at least (UTF-8: Cyrillic 0.5, Han 0.33)
 SHORT, LONG = 30, 150  #: bytes; shares of blocks below and above are known to the gate
 
@@ -179,7 +179,7 @@ def _columns(tree: BlockTree, why: Integers) -> _BlockTable:
 
 
 def _own(tree: BlockTree, columns: _BlockTable) -> tuple[NDArray[Any], ...]:
-    """Return what a block is by itself, and what the rules decided."""
+    """Return the features of a block by itself, and the decision of the rules."""
     ends = np.array([block[0].endswith(SENTENCE_ENDS) for block in tree.blocks])
     width = np.array([len(block[0]) for block in tree.blocks]) / columns.lengths
     density = columns.link_lengths / columns.lengths
@@ -187,7 +187,7 @@ def _own(tree: BlockTree, columns: _BlockTable) -> tuple[NDArray[Any], ...]:
 
 
 def _places(columns: _BlockTable) -> tuple[NDArray[Any], ...]:
-    """Return where a block is on the page, and among the headings."""
+    """Return the place of a block on the page, and among the headings."""
     count = len(columns.tags)
     order = np.arange(count)
     kept = np.flatnonzero(columns.kept)
@@ -201,7 +201,7 @@ def _places(columns: _BlockTable) -> tuple[NDArray[Any], ...]:
 
 
 def _containers(tree: BlockTree, columns: _BlockTable) -> tuple[tuple[NDArray[Any], ...], Integers, Integers]:
-    """Return what is known of the containers of each block, the number of their path, and their kinds of words."""
+    """Return the features of the containers of each block, the number of their path, and their kinds of words."""
     home, total = columns.containers, max(1.0, float(columns.lengths.sum()))
     length, kept, side, words, paths, tags = _descend(tree, columns)
     parents = np.array(tree.parents)
@@ -262,7 +262,7 @@ def _head_signs(head: str) -> tuple[int, int, int]:
 
 
 def _alike(columns: _BlockTable, paths: Integers) -> tuple[NDArray[Any], ...]:
-    """Return how many blocks have the same path and tag, and what the rules decided about them."""
+    """Return how many blocks have one path and tag, and the decision of the rules about them."""
     lengths, total = columns.lengths, max(1.0, float(columns.lengths.sum()))
     _, group = np.unique(paths * 64 + columns.tags, return_inverse=True)
     size = np.bincount(group)
@@ -288,7 +288,7 @@ def _around(columns: _BlockTable) -> tuple[Floats, ...]:
 
 
 def _totals(columns: _BlockTable) -> tuple[Floats, ...]:
-    """Return for each block what the page as a whole is."""
+    """Return for each block the features of the whole page."""
     count, total = len(columns.tags), max(1.0, float(columns.lengths.sum()))
     kept = float((columns.lengths * columns.kept).sum())
     cells = float((columns.tags == TAGS["td"]).sum())
@@ -297,9 +297,9 @@ def _totals(columns: _BlockTable) -> tuple[Floats, ...]:
 
 
 def _page(tree: BlockTree, columns: _BlockTable, rows: NDArray[np.float32]) -> Floats:
-    """Return the features of the page that the gate sees beside the agreement of rules and model.
+    """Return the features of the page that the gate reads in addition to the agreement of rules and model.
 
-    Its URL is not among them: a page has to be read alike under all its addresses.
+    The URL is not among them: a page must be read in the same way under all its addresses.
     """
     lengths, tags = columns.lengths, columns.tags
     total = max(1.0, float(lengths.sum()))
@@ -322,7 +322,7 @@ def _page(tree: BlockTree, columns: _BlockTable, rows: NDArray[np.float32]) -> F
 
 
 def _declared(tree: BlockTree) -> tuple[str, str, bool]:
-    """Return what the metadata say: the kind of the page, its generator, and whether it was published at some time."""
+    """Return the features of the metadata: kind of the page, generator, whether there is a time of publication."""
     metadata = {name.lower(): value for name, _, value in (entry.partition("=") for entry in tree.metadata)}
     published = "article:published_time" in metadata or "datePublished" in metadata.get("ld", "")
     return metadata.get("og:type", "").lower(), metadata.get("generator", "").lower(), published
@@ -334,7 +334,7 @@ SEEN_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, REPEATED, rules.NESTED}
 
 
 def left_out_bytes(tree: BlockTree, reasons: Sequence[str]) -> int:
-    """Return the bytes beside links that the rules left out, where that may be text that they misread."""
+    """Return the bytes beside links that the rules left out and may have misread."""
     if compiled.features is not None:
         found: int = compiled.features.left_out_bytes(tree.blocks, [*reasons], SEEN_REASONS)
         return found

@@ -1,10 +1,10 @@
-"""The block model: which blocks are main text where the rules misread a page.
+"""The block model: it finds the main text of pages that the rules misread.
 
 The rules know articles best. On forums, lists and catalogues they often choose one part among many. Gradient-boosted
 trees (Friedman, "Greedy function approximation", Annals of Statistics 29, 2001) estimate for each block the
 probability that it is main text, from what the rules found out about it. A second set of trees, the *gate*, sees the
-page and both choices, and estimates by how much the model's choice improves F1. Only where it expects a clear gain
-the model's choice replaces that of the rules: the model cuts the same article slightly differently on two sites, so on
+page and both choices, and estimates by how much the model's choice improves F1. The model's choice replaces that of the
+rules only where the gate expects a clear gain: the model cuts one article slightly differently on two sites, so on
 pages that the rules read well it would make copies look different.
 
 The trees were trained on labelled pages by ``docs/making/reader_model.py``; they are plain arrays in
@@ -51,7 +51,7 @@ MIN_PAGE_BYTES = 1000  #: bytes of text; shorter pages were hardly among the lab
 #: this times its length…
 MAX_UNREAD = 0.8
 #: …and on any other page with a text of the length of an article, if all that they left out is less than this times
-#: its length. Lower, the model is asked for more pages, and F1 by type is the same.
+#: its length. With a lower value, the model is asked for more pages, and F1 by type does not change.
 MAX_LEFT_OUT = 0.2
 #: Reasons of text that is read, or belongs to the site or to other pages.
 READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED}
@@ -130,11 +130,10 @@ def corrected_blocks(tree: BlockTree, reasons: Sequence[str], kept: int, unread:
 
 
 def needs_no_model(tree: BlockTree, reasons: Sequence[str], kept: int, unread: int) -> bool:
-    """Return whether the choice of the rules stands in any case, which saves the time of the model.
+    """Return whether the choice of the rules needs no correction, which saves the time of the model.
 
-    That is so if they found a text, and left out little beside it. Of an article, what they left out counts only
-    where it is made of statements: lists and labels belong to the site. The arguments are those of
-    :func:`corrected_blocks`.
+    It needs none if the rules found a text, and left out little beside it. On an article, only left-out statements
+    count: lists and labels belong to the site. The arguments are those of :func:`corrected_blocks`.
     """
     size = text_size(tree)
     if size[0] < MIN_PAGE_BYTES:
@@ -192,8 +191,8 @@ def probabilities(trees: ForestTables, features: BlockFeatures) -> Floats:
 def best_choice(chances: Floats, lengths: Floats) -> NDArray[np.bool_]:
     """Return the choice of blocks with the highest expected F1.
 
-    It consists of the most probable blocks. On a page that is clear the last one has a probability of about one
-    half, on one that is not, of half the F1 that can be reached (Lipton, Elkan and Naryanaswamy, "Optimal thresholding
+    It consists of the most probable blocks. On a clear page the least probable of them has a probability of about one
+    half, on an unclear page of half the F1 that can be reached (Lipton, Elkan and Naryanaswamy, "Optimal thresholding
     of classifiers to maximize F1 measure", ECML PKDD 2014).
     """
     if compiled.trees is not None:
@@ -215,7 +214,7 @@ def expected_f1(chances: Floats, lengths: Floats, keep: NDArray[Any]) -> float:
 
 
 def gate_features(features: BlockFeatures, chances: Floats, keep: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return what the gate sees: the page, and how far the rules and the choice of the model (``keep``) agree."""
+    """Return the features of the gate: of the page, and of the agreement of rules and model (``keep``)."""
     lengths, kept = features.lengths, features.kept
     model = keep.astype(np.float64)
     total = max(1.0, float(lengths.sum()))

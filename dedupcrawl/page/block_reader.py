@@ -62,7 +62,7 @@ MAX_PICTURED_BYTES = 6000  #: of main text; beside a longer one pictures do not 
 _UNPICTURED = ("a", "nav", "header", "footer", "aside")  #: pictures in these say nothing about the page
 _HIDING = tuple(name.encode() for name in _UNPICTURED)
 MAX_LABEL_BYTES = 40  #: a longer line without links is more than a label; links after it that are longer are a list
-#: A sentence before a source or other words. A full stop after less than three letters may be that of an abbreviation.
+#: A sentence before a source or other words. A full stop after less than three letters may belong to an abbreviation.
 _has_sentence = re.compile(r"""[^\W\d_]{3}[.!?]["'”’)\]]*\s|[。！？．]""").search
 
 
@@ -287,7 +287,7 @@ class _SurroundingTexts(TypedDict):
 
 
 def _pictures(root: _Element) -> list[str]:
-    """Return what the pictures of a page show, by their alternative texts; those in links show other pages."""
+    """Return the alternative texts of the pictures of a page; those in links show other pages."""
     texts = [" ".join(text.split())[:MAX_LABEL_BYTES] for text in alternative_texts(root)]
     return [text for text in texts if text]
 
@@ -332,9 +332,9 @@ def _heading_place(tree: BlockTree, reasons: list[str]) -> int:
 
 
 def _visible(tree: BlockTree, reasons: list[str], kind: Kind) -> str:
-    """Return what is compared of a page without main text, "" if it is too little to mean something.
+    """Return the text by which a page without main text is compared; "" if there is too little.
 
-    The navigation of a site says nothing about a page, and neither do links about a page that is no list of them.
+    The navigation of a site says nothing about a page, and links say nothing about a page that is no list of links.
     """
     if kind is Kind.ARTICLE or kind is Kind.CONSENT:
         return ""

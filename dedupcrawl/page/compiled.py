@@ -2,7 +2,7 @@
 
 Each of the modules may be missing: then Python does its work with the same results.
 
-The walk reads the nodes of libxml2 in the tree of lxml. Their layout is no promise of libxml2, so only versions
+The walk reads the nodes of libxml2 in the tree of lxml. libxml2 does not guarantee their layout, so only versions
 with which the tests passed are accepted. With any other, :mod:`dedupcrawl.page.blocks` walks the tree with its
 stylesheet, which gives the same stream.
 """

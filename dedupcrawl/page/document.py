@@ -10,8 +10,8 @@ parser in C cannot be interrupted, so such tags are found before.
 
 Which ``<`` begins a tag depends on the state of the tokenizer (in a script, a comment, a quoted value…). The
 search does not follow that state. It tries every ``<`` before a letter, and so finds each tag of the page
-whatever tokenizer the parser has. In scripts it also finds what is no tag (``i<n; i++``). If something was found, it
-is repeated without any ``<`` before a letter in such scripts, and the page is parsed without them as well.
+whatever tokenizer the parser has. In scripts it also finds places that are no tags (``i<n; i++``). If it finds a long
+tag, it is repeated without any ``<`` before a letter in such scripts, and the page is parsed without them as well.
 
 The search takes some percent of the time of reading a page. So a page is sampled first: within a long tag, each
 ``>`` is in a quoted value, and the tag has many attributes between two of them or lasts for many samples. The places
@@ -403,7 +403,7 @@ def _may_have_long_tag(html: str) -> bool:
 
 
 def _is_suspicious(html: str, last: int, start: int, end: int, step: int) -> bool:
-    """Return whether a run of characters without ``>`` goes on with the tag of the run before, or is a long tag."""
+    """Return whether a run of characters without ``>`` continues the tag of the run before, or is a long tag."""
     if start > last and _ends_in_value(html, html.rfind(">", last, start - 1) + 1 or last, start - 1):
         return True
     first = html.find("<", start, end - step)  # many times faster than the regular expression

@@ -88,11 +88,11 @@ def note_blocks(blocks: Sequence[RawBlock], kept: list[int]) -> set[int]:
 
 
 def trim_choice(blocks: Sequence[RawBlock], chosen: list[bool]) -> None:
-    """Take what belongs to the site off a chosen text: notes on publication, and what stands at its end.
+    """Remove the blocks of the site from both ends of a chosen text.
 
-    At the end these are URLs, legal notices and headlines of other pages.
+    These are notes on publication, and at the end also URLs, legal notices and headlines of other pages.
 
-    The choice of the model is not trimmed by the rules. Headlines are a list without a sentence after sentences. If
+    The rules do not trim the choice of the model. Headlines are a list without a sentence, after sentences. If
     the model leaves out a part of a list of links, the whole list is left out.
     """
     kept = [place for place, keep in enumerate(chosen) if keep]

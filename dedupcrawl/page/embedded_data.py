@@ -10,9 +10,9 @@ is read.
 
 A framework writes the data of a page into its source, to go on with them in the browser: Next.js as ``__NEXT_DATA__``
 or ``self.__next_f.push``, Nuxt as ``__NUXT_DATA__`` or ``__NUXT__``, Apollo as ``__APOLLO_STATE__``, Angular as
-``ng-state``. No script is run: what is not JSON as it stands is not read. A state also contains what all pages of a
+``ng-state``. No script is run: only valid JSON is read. A state also contains parts that all pages of a
 site share (labels, translations, settings, the footer), and excerpts of other pages. So parts whose key has one of
-``SHARED_WORDS`` do not count, nor do lists of named objects. What is left is compared as a whole: short facts beside a
+``SHARED_WORDS`` do not count, nor do lists of named objects. The rest is compared as a whole: short facts beside a
 text (name, price, size) tell pages with one description apart.
 """
 
@@ -229,7 +229,7 @@ class _StateReader:
     def _fields(
         self, value: dict[str, Any], owner: ObjectTexts | None, is_text: bool
     ) -> list[tuple[Any, ObjectTexts | None, bool]]:
-        """Read the strings of an object; return what else it has."""
+        """Read the strings of an object; return its other values."""
         if any(isinstance(value.get(key), str) and _words(value[key]) & SHARED_WORDS for key in TYPE_KEYS):
             return []
         keys = {key: words for key in value if not (words := _words(key)) & SHARED_WORDS}
@@ -267,7 +267,7 @@ class _StateReader:
 
 
 def _kind(key: str) -> str:
-    """Return what keys of one kind have in common: ``Product:17``, ``product-17``."""
+    """Return the common part of keys of one kind: ``Product`` of ``Product:17``, ``product`` of ``product-17``."""
     return key.partition(":")[0].rstrip("0123456789abcdef-_")
 
 
@@ -308,7 +308,7 @@ _breaks = re.compile(r"<(?:br|p|/p|li|div|h[1-6])\b[^<>]*>", re.IGNORECASE).sub
 
 
 class EmbeddedText(NamedTuple):
-    """What the data of a page say about its topic."""
+    """The text of the topic of a page, from its data."""
 
     name: str  #: names of the objects; "" if they have none
     text: str  #: their names, texts and facts, a paragraph a line; "" if there are none

@@ -10,9 +10,9 @@ Chinese, Japanese and Korean.
 *Notes on publication* say where a text appeared first, whose opinion it is, to whom the rights belong. Each site that
 takes over an article puts its own note before or after it. Beside a short text such a note is long enough to make a
 copy look like another page, or two other pages look alike. The wordings are those of news sites, portals and blogs in
-Chinese and English. A note has a formula of such notes, or it names the text ("本文", "this article") and says what is
-said of texts: "转载", "opinions". Among 250 paragraphs that were written without knowing the rules, 72 of 100 notes are
-found, and none of 150 first and last paragraphs of articles is taken for one.
+Chinese and English. A note has a fixed phrase of such notes, or it names the text ("本文", "this article") together
+with a word about publishing ("转载", "opinions"). Among 250 paragraphs that were written without knowing the rules, 72
+of 100 notes are found, and none of 150 first and last paragraphs of articles is taken for a note.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ADDRESS = word_set("""
     наших мы вы ми ваш ваше ваши вашем вашому μας σας naš naše vaš mes mūsų jūsų mēs mūsu jūsu meie teie biz bizim siz
     sizin við okkar þú þinn ár
 """)
-#: The same in scripts without spaces between words.
+#: Words with which a site speaks to its readers, in scripts without spaces between words.
 ADDRESS_STEMS = ("我们", "我們", "本网站", "本網站", "您", "当社", "弊社", "当サイト", "お客様", "우리", "당사", "귀하")
 
 
@@ -328,11 +328,11 @@ def is_consent_text(text: str) -> bool:
 
 MAX_NOTE_BYTES = 600  #: a longer block is an article about publishing
 MAX_NOTED_BYTES = 3000  #: beside a longer text a note is too short to matter
-#: What the sentence before ends with: a formula or a name counts only in a sentence that begins in the first half.
+#: The end of the sentence before: a formula or a name counts only in a sentence that begins in the first half.
 _SENTENCE_ENDS = ("。", "！", "？", "\n", ". ", "! ", "? ")
-HAN_BYTES = 2  #: bytes a character of a text in Chinese, at the least
+HAN_BYTES = 2  #: minimum bytes for each character of a text in Chinese
 
-#: What names the text itself, or its site. With some words before or behind it, it begins an abstract.
+#: Words that name the text itself, or its site. With some words before or behind them, they begin an abstract.
 _names_in_english = re.compile(
     r"(?:(?:this|the above|the following) (?:article|story|piece|post|essay|column|report|material|content"
     r"|document|page|text|press release|public release|release|interview|transcript|item|site)s?\b"
@@ -349,7 +349,7 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-#: What is said of the text then.
+#: Words about publishing that make a note together with such a name.
 _ENGLISH_WORDS = (
     *("originally published", "previously published", "first published", "first appeared", "first posted", "first ran"),
     *("originally appeared", "originally posted", "provided courtesy", "purposes only", "sign up", "follow us"),
@@ -477,7 +477,7 @@ def is_publication_note(text: str, length: int) -> bool:
 
 
 def _is_said_first(match: re.Match[str]) -> bool:
-    """Return whether the sentence of a match begins in the first half: the last paragraph may end with its editor."""
+    """Return whether the sentence of a match begins in the first half: a last paragraph may end with its editor."""
     text = match.string
     return max(text.rfind(end, 0, match.start()) for end in _SENTENCE_ENDS) < len(text) // 2
 

@@ -1,4 +1,4 @@
-"""HTML in, page out: the built-in readers by name, and readers of the user's own."""
+"""From HTML to a page: the built-in readers by name, and readers of users."""
 
 from __future__ import annotations
 

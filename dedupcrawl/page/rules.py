@@ -136,7 +136,7 @@ _printed_from = re.compile(
 ).match
 _digit = re.compile(r"\d").search
 #: A time of editing, or a number of readers: beside the counted word only. Words may be joined by the layout
-#: ("MillerPublished"), but "unchanged" and "Review: …" are none of them.
+#: ("MillerPublished"). "unchanged" and "Review: …" do not count.
 _stamp = re.compile(
     r"(?:(?<![^\W\d_])|(?=(?-i:[A-Z])))(?:(?:published|updated|modified|posted|printed|retrieved|edited|changed|reviewed)\b"
     r"|views?:|reads?:|comments? ?[:(]|reviews?: ?\d)"
@@ -188,7 +188,7 @@ def link_noise(length: int, link_length: int, longest_run: int, options: ReadOpt
 
 
 class SideKind(IntEnum):
-    """What the class and id of a container show: how probably it holds no main text."""
+    """The kind of a container by its class and id: how probably it holds no main text."""
 
     NONE = 0
     LIKELY = 1  #: a side part, unless it holds much of the page's text
@@ -231,7 +231,7 @@ def is_section(head: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def side_words(head: str) -> frozenset[str]:
-    """Return what in ``tag class id`` of an element shows a side part; parts with the same words are alike.
+    """Return the words in ``tag class id`` of an element that show a side part; parts with equal words are of one kind.
 
     >>> sorted(side_words("div elementor-widget wide"))
     ['widget']
@@ -283,7 +283,7 @@ def is_credit(text: str, length: int) -> bool:
 
 
 def is_stamp(text: str, length: int) -> bool:
-    """Return whether a block of ``length`` bytes only tells its URL, when it was changed, or how often it was read.
+    """Return whether a block of ``length`` bytes has only its URL, a time of change, or a count of readers.
 
     >>> [is_stamp(text, 40) for text in ("Updated 3 May, 12:31.", "阅读 3051　评论 12", "12 of 40 people came")]
     [True, True, False]

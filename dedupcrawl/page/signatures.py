@@ -9,16 +9,16 @@ text, and of the inner ones. Of a start tag count the tag, the class and the id,
 does not matter.
 
 The text that a reader removed has a signature if less than half of the page was read. The main text of such a page may
-be a common introduction, and what tells the page from others was removed: entries of a guestbook, cells of a table, a
-side column. The first byte is how many times longer than the compared text the removed one is, in sixteenths. The
-others have one bit for each of 40 partitions of the removed text's shingles, of the lowest hash in it (Li, König:
-*b-Bit Minwise Hashing*, 2010; one permutation, Li, Owen, Zhang 2012). Links do not count: nearly all are navigation.
-If most of the rest of two pages differs, the text that matches may be what all pages of the site begin with. Then the
-new page is kept as ``unchecked(little-read)``.
+be a common introduction, and the text that tells the page from others was removed: entries of a guestbook, cells of a
+table, a side column. The first byte is the length of the removed text, relative to the compared text, in sixteenths.
+The others have one bit for each of 40 partitions of the removed text's shingles, a bit of the lowest hash in it (Li,
+König: *b-Bit Minwise Hashing*, 2010; one permutation, Li, Owen, Zhang 2012). Links do not count: nearly all are
+navigation. If most of the removed text of two pages differs, the matching text may be the beginning of all pages of the
+site. Then the new page is kept as ``unchecked(little-read)``.
 
 ``Record.identity`` begins with the signature of the layout (4 bytes, 0 if it is unknown), followed by the sketch of
-:mod:`dedupcrawl.identity.identity_sketch`. If less than half of the page was read, the signature of the rest is the
-end; the highest bit of the first byte tells it.
+:mod:`dedupcrawl.identity.identity_sketch`. If less than half of the page was read, the signature of the removed text is
+at the end; the highest bit of the first byte is set then.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def layout_signature(elements: Sequence[str], parents: Sequence[int], main: int)
 REMOVED_BYTES = 6  #: of a signature
 PARTS = 8 * (REMOVED_BYTES - 1)  #: partitions, a bit each
 UNIT = 16  #: of the first byte
-#: If more was read, it is no small part: the comments on a long article may be longer (docs/methods.md, "Little read").
+#: A longer text that was read is no small part: the comments on a long article may be longer (docs/methods.md, "Little
+#: read").
 MAX_READ_BYTES = 6000
 
 _SHINGLE = 16  #: bytes: about three words, or five Chinese characters
@@ -81,7 +82,7 @@ _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 def removed_signature(texts: list[str], read: int) -> bytes:
-    """Return the signature of removed texts; b"" if they are shorter than what was read, or if that is long.
+    """Return the signature of removed texts; b"" if they are shorter than the text that was read, or if that is long.
 
     Args:
         texts: the removed texts, in reading order.
@@ -146,7 +147,7 @@ def removed_part(identity: bytes) -> bytes:
 
 
 def has_sound_layout(identity: bytes) -> bool:
-    """Return whether a stored identity is empty or begins with a whole layout; a sketch stands before removed text."""
+    """Return whether a stored identity is empty or begins with a whole layout; removed text follows only a sketch."""
     return not identity or (len(identity) >= LAYOUT_BYTES and (identity[0] < _HAS_REMOVED or _has_removed(identity)))
 
 
@@ -180,7 +181,7 @@ MIN_OWN = 0.5
 
 
 def is_little_read(new: bytes, old: bytes) -> bool:
-    """Return whether most of what was removed from two pages differs.
+    """Return whether most of the text that was removed from two pages differs.
 
     Args:
         new: stored identity of one page, see :func:`with_layout`.

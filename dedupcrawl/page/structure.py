@@ -1,12 +1,13 @@
-"""The parts of a page: what is under its heading, sections of a manual, listings of code, lists of links, discussions.
+"""The parts of a page: the text under its heading, sections of a manual, code listings, lists of links, discussions.
 
-Manuals name a section after its heading, put each line of a listing into an element of its own, and list what they
-describe by links. The rules for side parts, labels and menus would take such parts out of the text around them. Each
-function here names the sign by which they are told apart.
+Manuals name a section after its heading, put each line of a listing into an element of its own, and list their
+subjects by links. The rules for side parts, labels and menus would take such parts out of the text around them. Each
+function here names the sign that tells them apart.
 
 On an article, comments and other articles inside it are by other authors, and are left out. In a *discussion*, a page
-of a forum or of questions and answers, they are the text. Such a page is known by what it declares: a type of
-schema.org (``DiscussionForumPosting``, ``QAPage``), the generator, or the classes that forum software gives to a post.
+of a forum or of questions and answers, they are the text. Such a page declares this by a type of
+schema.org (``DiscussionForumPosting``, ``QAPage``), by its generator, or by the classes that forum software gives to a
+post.
 The words "post", "comment" and "thread" alone prove nothing, because blogs use them too.
 
 The signs were chosen on one half of the hosts of the labelled set wcxb and tried on the other (docs/methods.md,
@@ -147,7 +148,7 @@ def _introduces_list(text: str) -> bool:
 
 
 def _is_named(blocks: Sequence[RawBlock], reasons: Sequence[str], place: int) -> bool:
-    """Return whether the block after a name is what it names; the last block of a page is no name."""
+    """Return whether the block after a name has the thing that it names; the last block of a page is no name."""
     return reasons[place + 1] is MAIN_TEXT and blocks[place + 1][5] in NAMING[blocks[place][5]]
 
 
@@ -203,12 +204,12 @@ POST_CLASSES = word_set("""
 #: Beginnings of the id of a post, before its number: vBulletin, Discuz!, Simple Machines.
 POST_IDS = ("post_message_", "postmessage_", "msg_")
 MIN_THREAD_SHARE = 0.5  #: of the text beside links and landmarks: less is comments on something else
-#: What stands beside a post: its author's signature and figures, and what readers did with it.
+#: Parts beside a post: its author's signature and figures, and the reactions of readers.
 BESIDE_WORDS = word_set("badges extras flair likes reactions sig signature signatures statistics stats")
 
 
 class DiscussionKind(IntEnum):
-    """What class and id of an element show about a discussion."""
+    """The part of a discussion that an element is, by its class and id."""
 
     NONE = 0
     POST = 1  #: it is a post, or a part of one

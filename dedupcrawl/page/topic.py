@@ -10,7 +10,7 @@ The patent does not list its block tags. Here they are the elements that contain
 segment. With ``p`` and ``li`` among them, every paragraph would have to share words with the longest one.
 
 Chinese text is split into pairs of adjacent characters instead of dictionary words. Both find the same topic;
-pairs cost a twentieth of the time, and the result does not depend on the word segmenter.
+pairs take a twentieth of the time, and the result does not depend on the word segmenter.
 
 As in :mod:`dedupcrawl.page.blocks`, a stylesheet walks the tree. Its stream is ``text (MARK head MARK
 text)*``, where a head is the tag of a block or title element at its start, and empty at its end.

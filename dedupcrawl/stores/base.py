@@ -147,9 +147,9 @@ class Candidate:
     def is_settled(self) -> bool:
         """Whether the page may drop others.
 
-        A page whose item is scraped counts if its process was alive at a time when this one was: if that process dies
-        before the item is durable, all copies come again with the next crawl. The claims of a process that died before
-        this one was opened do not count: this is the next crawl.
+        A page whose item is scraped counts if its process was seen alive after this store object was opened. If that
+        process dies before the item is durable, all copies come again with the next crawl. The claims of a process that
+        died before this object was opened do not count: this crawl is the next one.
         """
         if self.state is ClaimState.SCRAPED:
             return self.mine or self.witnessed
@@ -244,7 +244,7 @@ class Store(ClosingContext):
     def add_stored(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
         """File a page whose item is stored. Arguments and result are those of :meth:`add`.
 
-        The caller repeats a call that gets no reply. So the record is not withdrawn then, and the next call finds it.
+        The caller repeats a call without a reply. So the record is not withdrawn, and the repeated call finds it.
         """
         return self.add(record, since, supersede)
 
@@ -347,7 +347,7 @@ class Store(ClosingContext):
         """Count what is filed, live or not."""
 
     def publish(self, stats: WorkerStats) -> None:  # optional: only servers keep them
-        """Set the statistics of this worker that a server gets with the next :meth:`renew` and on closing."""
+        """Set the statistics of this worker, which are sent to a server with the next :meth:`renew` and on closing."""
 
     def workers(self) -> WorkersInfo | None:
         """Return the published statistics of all workers; None for a store that keeps none."""
@@ -360,7 +360,7 @@ class Store(ClosingContext):
 
 @dataclass(frozen=True, slots=True)
 class FilingDecision:
-    """What is to become of a page, by the candidates that are known."""
+    """The decision about a page, by the candidates that are known."""
 
     record: Record | None  #: to file, once no blocker is left; None: the page is not filed
     blockers: tuple[int, ...] = ()  #: ids of candidates whose claims are to be settled before
@@ -378,9 +378,9 @@ class JudgedOffer:
 
 
 class JudgedStore(Store):
-    """A store that cannot file a record and look for others in one step, and so asks the caller in between.
+    """A store that cannot search and file a record in one atomic step, and so asks the caller in between.
 
-    Of pages that would drop each other one is kept, as if they had arrived in some order.
+    If pages would drop each other, one of them is kept, as if they had arrived in some order.
     """
 
     @abstractmethod
@@ -395,7 +395,7 @@ class JudgedStore(Store):
 
         Returns:
             How many of the claims existed. And for each page the id of its claim, or None, and all candidates that
-            were judged. If blockers are why a page was not filed, the caller waits for them and offers it again.
+            were judged. If a page was not filed because of blockers, the caller waits for them and offers it again.
         """
 
     def offer_judged(self, offers: Sequence[JudgedOffer]) -> list[Offer]:

@@ -115,7 +115,7 @@ class LmdbStore(TransactionalStore):
         self._remove_dead_owners()
 
     def _reset(self) -> None:
-        """Remove the namespace. The folder must be locked: whoever enters is registered as an owner, or waits."""
+        """Remove the namespace. The folder must be locked: a process that opens it is registered before, or waits."""
 
         def work(transaction: Transaction) -> int:
             owners = [bytes(token) for token in transaction.cursor(handles.owners).iternext(values=False)]

@@ -50,7 +50,7 @@ FIRST_TIME, LAST_TIME = -62_135_596_800.0, 253_402_300_799.0
 
 
 def is_time(seconds: float) -> bool:
-    """Return whether a Unix time is one at which a page may have been seen. NaN is none."""
+    """Return whether a number is a Unix time at which a page may have been seen. NaN is not."""
     return FIRST_TIME <= seconds <= LAST_TIME
 
 
@@ -95,7 +95,7 @@ def decode(value: bytes, key: object) -> Record:
     first = start + 4 * sketches  # of the parts
     lengths = struct.unpack_from(f">{sketches}I", value, start) if first <= len(value) else ()
     if first + KEY_BYTES * keys + sum(lengths) + identity + url + cluster != len(value):
-        raise record_damage(key, "its parts do not have the sizes that it says")
+        raise record_damage(key, "its length differs from the sizes in its header")
     cuts = accumulate((*(KEY_BYTES,) * keys, *lengths, identity, url, cluster), initial=first)
     parts = [value[left:right] for left, right in pairwise(cuts)]
     try:
@@ -294,7 +294,7 @@ class LiveRecordReader:
     def remove(self, id: int, *, notify_owner: bool = True) -> bool:
         """Remove a record with its keys and its lease; return whether it existed.
 
-        ``notify_owner`` counts the claim as lost, which its owner notices when it next renews.
+        ``notify_owner`` counts the claim as lost, which its owner notices at the next renewal.
 
         Raises:
             DamageError: the keys of the record cannot be read. Nothing was removed.
@@ -313,8 +313,8 @@ class LiveRecordReader:
     def remove_dead(self, id: int, probes: Iterable[bytes] = (), *, notify_owner: bool = True) -> bool:
         """Remove a dead record, even if it is damaged; return whether it existed.
 
-        The keys of a damaged record are not known: its entries are left in all buckets but those of
-        ``probes``, and removed from the others when they are met there.
+        The keys of a damaged record are not known. Its entries are removed from the buckets of ``probes`` now, and from
+        other buckets when they are found there.
         """
         try:
             if self.remove(id, notify_owner=notify_owner):

@@ -214,7 +214,7 @@ class TransactionalStore(Store):
         return len(self._own)
 
     def _renew(self, tables: StoreTables) -> tuple[int, set[int]]:
-        # Without a row another process has taken this one for dead, and may have removed any of its claims.
+        # If the row is missing, another process has taken this one for dead, and may have removed its claims.
         owner = tables.owner(self._token) or Owner(0.0, self._lost + 1)
         tables.put_owner(self._token, Owner(self._clock() + self._lease, owner.lost))
         own = set(self._own) if owner.lost != self._lost else set()

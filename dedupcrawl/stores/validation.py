@@ -1,4 +1,4 @@
-"""What the configuration and the name of a stored namespace must be: others may have written them."""
+"""Checks the configuration and the name of a stored namespace: other programs may have written them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_namespace(name: object) -> bool:
 
 
 def parse_scheme(text: bytes | str, levels: int = MAX_SCHEME_DEPTH) -> dict[str, Any] | None:
-    """Return a stored configuration; None for what is no object in JSON, or is nested too deeply.
+    """Return a stored configuration; None if it is no JSON object, or is nested too deeply.
 
     Args:
         text: JSON, as :func:`~dedupcrawl.stores.base.scheme_json` writes it; bytes in UTF-8.

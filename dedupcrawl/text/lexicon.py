@@ -154,7 +154,7 @@ def open_lexicon(path: str, *, segmenter: str, language: str = "", fold_chinese:
         raise SettingError("lexicon", path, f"{_ACCEPTED}; this one cannot be read: {error}") from error
     used, folded, problem = lexicon.segmenter, lexicon.fold_chinese, ""
     if used not in ("", segmenter) and not {used, segmenter} <= set(JIEBA_SEGMENTERS):
-        problem = f"its words were cut by the segmenter {used!r}, the configured one is {segmenter!r}"
+        problem = f"its words are from the segmenter {used!r}, the configured one is {segmenter!r}"
     elif None not in (fold_chinese, folded) and folded != fold_chinese:
         problem = f"it was counted with fold_chinese = {folded}, configured is {fold_chinese}"
     elif language and lexicon.language not in ("", language):

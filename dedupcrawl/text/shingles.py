@@ -139,7 +139,7 @@ def _secret_base(seed: int, purpose: str) -> int:
 def _hash_tokens(packed: Points, starts: Indices, ends: Indices, keys: _LetterKeys) -> Hashes:
     """Polynomial hash of every run from one start to the next: the sum of g(code) * P^(position in the run).
 
-    Of a run of more than ``_POWERS`` points only the beginning is hashed: :func:`_hash_long_words` hashes it again.
+    The hash of a run of more than ``_POWERS`` points is that of its beginning; :func:`_hash_long_words` replaces it.
     """
     hashes = np.empty(len(starts), np.uint64)
     low = 0

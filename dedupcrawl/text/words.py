@@ -141,7 +141,7 @@ _ABBREVIATION = re.compile(
 def words(text: str, segmenter: str = "jieba") -> tuple[str, ...]:
     """Return the words of ``text`` in order, without white space, punctuation and symbols.
 
-    ``segmenter`` is "jieba" (github.com/fxsjy/jieba, loaded at the first Han character), "rjieba" (the same
+    ``segmenter`` is "jieba" (github.com/fxsjy/jieba, loaded at the first Han character), "rjieba" (jieba written
     in Rust, an optional dependency), or the dotted name of a function from str to an iterable of str. The
     function gets every run of scripts without spaces, such as Han and kana together, or Thai. Empty words are
     ignored.

@@ -44,7 +44,7 @@ def size(number: float) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Return a percentage; only an exact 0 or 1 becomes "0 %" or "100 %".
+    """Return ``part`` of ``whole`` as a percentage; only an exact 0 or 1 becomes "0 %" or "100 %".
 
     >>> share(1, 3), share(1, 100000), share(99999, 100000), share(0, 0)
     ('33 %', '< 1 %', '> 99 %', '0 %')

@@ -27,7 +27,7 @@ def load_extension(name: str, version: int | None = None) -> tuple[ModuleType | 
 
     Args:
         name: its full name.
-        version: what ``VERSION`` of the module must be; None: it has none. Files of another version may be left over.
+        version: the expected ``VERSION`` of the module; None: it has none. Files of another version may be left over.
 
     Returns:
         The module, or None with the reason why it is not in use.
@@ -50,7 +50,7 @@ def import_extra(module: str, user: str, extra: str) -> Any:
 
     Args:
         module: its dotted name; the first part is the name of the package.
-        user: what needs it, as the subject of a sentence.
+        user: the feature that needs it, as the subject of a sentence.
         extra: name of the extra that installs it.
 
     Raises:

@@ -1,7 +1,7 @@
 """Keeps secrets out of messages, logs, reports and ledgers: passwords in the URL of a store, and secret seeds.
 
-Of a URL only what is known to be harmless is shown: hosts, ports, the number of the database, parameters that hold a
-number or one of a few words. Everything else may be a password at the wrong place, and is masked.
+Only the parts of a URL that are known to be harmless are shown: hosts, ports, the number of the database, parameters
+that hold a number or one of a few words. Every other part may be a password at the wrong place, and is masked.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _IN_TEXT = re.compile(r"[A-Za-z+.-]+://.*", re.DOTALL)
 def hide_password(url: str) -> str:
     """Return the URL of a store with everything masked that may be a secret, for output and logs.
 
-    The result is the same when it is masked again. Text that is no URL is returned as it is, unless it looks
+    Masking the result again does not change it. Text that is no URL is returned as it is, unless it looks
     like one with a password.
 
     >>> hide_password("redis://me:secret@host/0?db=1&Password=secret")

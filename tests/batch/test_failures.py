@@ -76,7 +76,7 @@ def test_what_a_worker_complains_of_is_what_a_user_reads(batch: Batch, readers: 
 
 def test_a_worker_that_is_killed_ends_the_run(batch: Batch, readers: str) -> None:
     where = split([html_page(number) for number in range(9)], batch.folder / "in")
-    with pytest.raises(DedupError, match=r"part-\d.jsonl, rows from 0 on: .*killed, or out of memory"):
+    with pytest.raises(DedupError, match=r"part-\d.jsonl, rows from 0 on: .*was killed \(maybe for lack of memory"):
         batch.run(where, workers=2, config=Config(reader=f"{readers}.dying"))
     assert not (batch.folder / "out" / "summary.json").exists()
     assert unfinished(batch.folder / "out") == []
@@ -123,7 +123,7 @@ def test_a_run_that_is_interrupted_continues_later(batch: Batch, readers: str, h
     _, said = process.communicate(timeout=PATIENCE)
     if how is signal.SIGINT:
         assert process.returncode == 130
-        assert said.strip() == "error: interrupted; the same command goes on where this one stopped"
+        assert said.strip() == "error: interrupted; run the same command again to continue"
         assert unfinished(batch.folder / "out") == []
     for worker in workers:
         wait_for(partial(ended, worker))

@@ -53,7 +53,7 @@ def test_the_newest_wins_and_the_old_ones_are_listed(batch: Batch) -> None:
 
 def test_an_input_that_is_named_like_the_list_is_refused(batch: Batch) -> None:
     path = write_lines(batch.folder / "superseded.jsonl", [page(1, "a")])
-    with pytest.raises(DedupError, match=r"superseded.jsonl lists the old ones; rename it"):
+    with pytest.raises(DedupError, match=r"superseded.jsonl lists the replaced pages; rename the input"):
         batch.run(path)
     assert batch.run(path, config=Config())["kept"] == 1
     assert lines(batch.folder / "out" / "superseded.jsonl") == lines(path)

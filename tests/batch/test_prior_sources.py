@@ -216,7 +216,7 @@ def test_a_password_is_kept_nowhere(batch: Batch, monkeypatch: pytest.MonkeyPatc
     files = [file.read_bytes() for file in (batch.folder / "one").rglob("*") if file.is_file()]
     assert not any(b"secret" in each for each in files)
     one = str(batch.folder / "one")
-    with pytest.raises(DedupError, match="whose password is not kept"):
+    with pytest.raises(DedupError, match="whose password is not stored"):
         batch.run(path, out="two", against=(one,))
     batch.run(path, out="two", against=(one, server), namespace="news")
     assert {*opened} == {server}
@@ -226,7 +226,7 @@ def test_a_chain_whose_first_folder_is_gone_is_refused(batch: Batch) -> None:
     rows = [page(1, "a"), page(2, "a")]
     chain(batch, rows, stand={"a": [], "b": ["a"]})
     (batch.folder / "a").rename(batch.folder / "moved")
-    with pytest.raises(DedupError, match=r"/a: no folder of a batch \(.*/b stands against it\)"):
+    with pytest.raises(DedupError, match=r"/a: no folder of a batch \(.*/b was compared with it\)"):
         batch.run(batch.folder / "in-a", out="c", against=(str(batch.folder / "b"),))
 
 

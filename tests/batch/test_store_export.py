@@ -114,7 +114,7 @@ def test_pages_that_a_store_has_are_not_judged_anew(batch: Batch) -> None:
     how: dict[str, Any] = {"update": store, "namespace": "news"}
     batch.run(path, **how)
     write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a"), page(2, "a")])
-    with pytest.raises(DedupError, match=r"were handed to .*--against"):
+    with pytest.raises(DedupError, match=r"were added to .*--against"):
         batch.run(path, **how)
 
 

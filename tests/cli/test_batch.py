@@ -128,7 +128,7 @@ def test_the_latest_page_is_kept_and_added_to_the_store(folder: Path) -> None:
         (("in", "--out", "out", "--detector", "magic"), "magic"),
         (("in", "--out", "out", "--set", "treshold=0.7"), "treshold"),
         (("in", "--out", "in"), "in: has other files in it (feed.jsonl)"),
-        (("in", "--out", "in/feed.jsonl"), "the output goes into a folder, and this is none"),
+        (("in", "--out", "in/feed.jsonl"), "the output needs a folder, and this is a file"),
         (("in", "--out", "out", "--text-field", "body"), "body"),
         (("in", "--out", "out", "--project"), "--project = True is not accepted: a working directory with"),
         (("in", "--out", "out", "--against", "elsewhere"), "elsewhere: no folder of a batch"),

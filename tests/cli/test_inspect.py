@@ -138,7 +138,7 @@ def test_names_are_plain(where: str, name: str) -> None:
         (("flood.html", "--against", "lmdb://store", "--set", "threshold=0.7"), "minhash.bands is 6 there"),
         (("flood.html", "--against", "lmdb://store", "--set", "minhash.slots=64"), "another configuration"),
         (("flood.html", "--against", "lmdb://store", "--set", "reader=text"), "another configuration"),
-        (("flood.html", "--namespace", "a"), "nothing without --against"),
+        (("flood.html", "--namespace", "a"), "only with --against"),
         (("flood.html", "-o", "no/such/folder.html"), "cannot be written"),
         (("flood.html", "--set", "threshold"), "NAME=VALUE"),
         (("flood.html", "--project"), "scrapy.cfg"),

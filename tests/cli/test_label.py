@@ -131,7 +131,7 @@ def test_a_run_without_pairs_serves_nothing(tmp_path: Path) -> None:
         (("{folder}", "{run}"), "ledgers of one crawl"),
         (("{run}", "--around", "1"), "above 0 and below 1"),
         (("{run}", "--port", "70000"), "port 70000 cannot be used"),
-        (("{page}",), "is the page; its ledger is"),
+        (("{page}",), "this is the HTML page; its ledger is"),
         (("{beside}",), "no folder of a batch; ledgers in it: "),
     ],
 )

@@ -125,8 +125,8 @@ def test_a_store_that_holds_keywords(tmp_path: Path, monkeypatch: pytest.MonkeyP
     [
         (["exact", "minhash"], [], "the sketches of exact, minhash hold no words"),
         ({"keywords": {"variant": 1}}, [], "hold no words; those of the detector keywords do"),
-        (["keywords"], ["--segmenter", "rjieba"], "its words were cut otherwise; give --segmenter jieba"),
-        (["keywords"], ["--fold-chinese"], "its words were cut otherwise; give --segmenter jieba"),
+        (["keywords"], ["--segmenter", "rjieba"], "its texts were segmented in another way; give --segmenter jieba"),
+        (["keywords"], ["--fold-chinese"], "its texts were segmented in another way; give --segmenter jieba"),
     ],
 )
 def test_a_store_without_these_words_is_refused(
@@ -157,7 +157,7 @@ def test_a_store_without_these_words_is_refused(
         (["other.jsonl"], "other.jsonl, line 1: no field html or text; it has url (see --field)"),
         (["good.jsonl", "--field", "body"], "good.jsonl, line 1: no field body; it has text"),
         (["cut.jsonl.gz"], "cut.jsonl.gz: cannot be read"),
-        (["good.jsonl"], "no word stands in 2 or more of the 1 documents that have text"),
+        (["good.jsonl"], "no word occurs in 2 or more of the 1 documents that have text"),
         (["good.jsonl", "--language", "English, please"], "a code of BCP 47"),
         (["good.jsonl", "--segmenter", "nope"], "--segmenter = 'nope' is not accepted"),
     ],

@@ -75,7 +75,7 @@ def test_a_ledger_that_is_being_written_can_be_shown(folder: Path) -> None:
         ledger.count("checked", 3)
         ledger.flush()
         assert "3 pages, 0 dropped" in run("report", "run.ledger")
-    assert "goes on, or was killed" in (folder / "report.html").read_text("utf-8")
+    assert "has not ended, or was killed" in (folder / "report.html").read_text("utf-8")
 
 
 def test_a_batch_becomes_a_page(folder: Path) -> None:
@@ -154,10 +154,10 @@ def test_the_page_is_opened_on_request(folder: Path, monkeypatch: pytest.MonkeyP
         (["."], ".: no folder of a batch; ledgers in it: run.ledger"),
         (["run.ledger", "run.ledger"], "each once"),
         (["run.ledger", "empty"], "RUN = 'run.ledger, empty' is not accepted"),
-        (["run.html"], "run.html: is the page; its ledger is run.ledger"),
+        (["run.html"], "run.html: this is the HTML page; its ledger is run.ledger"),
         (["run.ledger", "--namespace", "news"], "stores have namespaces"),
         (["lmdb://gone"], "gone"),
-        (["run.ledger", "-o", "feed.jsonl"], "feed.jsonl: is no report of dedupcrawl, and is left alone"),
+        (["run.ledger", "-o", "feed.jsonl"], "feed.jsonl: is no report of dedupcrawl, so it is not overwritten"),
         (["run.ledger", "-o", "empty"], "empty: the report is one file, and this is a folder"),
         (["run.ledger", "-o", "feed.jsonl/report.html"], "feed.jsonl/report.html: cannot be written"),
     ],

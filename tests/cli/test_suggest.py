@@ -107,7 +107,7 @@ def test_what_was_given_is_among_the_lines(file: str) -> None:
 
 def test_what_is_in_force_may_be_best(tmp_path: Path) -> None:
     good = written(tmp_path / "good.jsonl", GIVEN[:60])
-    assert "What is in force reaches a precision of 0.9" in run("pairs", good, "--suggest", "--precision", "0.9")
+    assert "The constants in force reach a precision of 0.9" in run("pairs", good, "--suggest", "--precision", "0.9")
 
 
 def test_too_few_labels(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A crawl whose server sends what is no reply: no article is lost, and the crawl ends as ever."""
+"""A crawl whose server sends invalid replies: no article is lost, and the crawl ends as ever."""
 
 from __future__ import annotations
 

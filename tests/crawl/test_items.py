@@ -228,10 +228,10 @@ EARLY = {"tests.crawl.components.OwnFiles": 1, "tests.crawl.components.Replace":
 @pytest.mark.parametrize(
     ("settings", "warned"),
     [
-        ({}, ["OwnFiles (1) stands before DedupPipeline (50)", "Replace (20) stands before DedupPipeline (50)"]),
+        ({}, ["OwnFiles (1) comes before DedupPipeline (50)", "Replace (20) comes before DedupPipeline (50)"]),
         (
             {"ITEM_PIPELINES": {**EARLY, "dedupcrawl.crawl.pipeline.DedupPipeline": 30}},
-            ["OwnFiles (1) stands before DedupPipeline (30)"],
+            ["OwnFiles (1) comes before DedupPipeline (30)"],
         ),
         ({"ITEM_PIPELINES": {**EARLY, "dedupcrawl.crawl.pipeline.DedupPipeline": 0}}, []),
         ({"DEDUP_ACTION": "tag"}, []),
@@ -242,7 +242,7 @@ def test_pipelines_before_ours_are_named_with_their_numbers(
 ) -> None:
     files = {"FILES_STORE": str(tmp_path / "files"), "ITEM_PIPELINES": EARLY}
     crawled = run(urls=pair(site), settings={**files, **settings})
-    told = crawled.lines(" stands before ", "WARNING")
+    told = crawled.lines(" comes before ", "WARNING")
     assert [line.partition(" in ITEM_PIPELINES")[0] for line in told] == warned
 
 

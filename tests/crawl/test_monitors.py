@@ -30,7 +30,7 @@ MINHASH = {**WATCHED, "DEDUP_DETECTORS": ["minhash"]}
 NAMES = {
     "Duplicates by site/No site consists of duplicates",
     "Unchecked pages/Most pages are compared",
-    "Store/The store was there all the time",
+    "Store/The store was available all the time",
 }
 
 
@@ -87,5 +87,5 @@ def test_a_store_that_was_away_fails(site: Site, tmp_path: Path) -> None:
     at(site, _6=network.cut, _14=noticed(network, tmp_path))
     crawled = crawl_over(tmp_path, network, urls, **WATCHED)
     assert crawled.dedup["outages"] == 1
-    assert outcomes(crawled)["Store/The store was there all the time"] == "FAIL"
+    assert outcomes(crawled)["Store/The store was available all the time"] == "FAIL"
     assert "the store was away: outages 1" in failures(crawled)

@@ -232,7 +232,7 @@ def test_the_crawl_may_end_with_the_store(
 
     assert crawled.reason == "dedup_store_error"
     assert len(crawled.items) == len(site.asked) < 100  # what was under way is kept
-    assert len(crawled.lines("The crawl is closed, for its store is away", "ERROR")) == 1
+    assert len(crawled.lines("The crawl is closed because its store is away", "ERROR")) == 1
     assert not crawled.lines("Traceback")
 
     network.mend()

@@ -84,7 +84,7 @@ def test_booleans(text: object, value: bool) -> None:
     ],
 )
 def test_a_name_given_twice_on_the_command_line_is_refused(text: str, twice: str) -> None:
-    with pytest.raises(SettingError, match=f"each name once, and '{twice}' stands there 2 times") as caught:
+    with pytest.raises(SettingError, match=f"each name once; '{twice}' occurs 2 times") as caught:
         options(DEDUP_DETECTORS=text)
     assert caught.value.name == "DEDUP_DETECTORS"
 

@@ -117,4 +117,4 @@ def test_a_user_who_cannot_see_that_it_is_a_cluster_is_reported(own: Callable[..
         with open_store(f"redis://few:pw@127.0.0.1:{node.port}/0", namespace="more", scheme={}) as store:
             assert store.renew() == 0
     assert len(refused) == 1  # the other node has the namespace
-    assert "is a cluster, which this user may not ask about: allow it +info" in refused[0]
+    assert "is a cluster, and this user may not query it: allow +info" in refused[0]

@@ -246,5 +246,5 @@ def test_a_user_may_be_limited_to_one_namespace(server: Server) -> None:
     with opened(url) as store:
         file(store, "http://a", "story")
         assert store.forget("http://a") == 1
-    with pytest.raises(StoreError, match="does not allow this user what is needed: "):
+    with pytest.raises(StoreError, match="does not allow this user to do what is needed: "):
         opened(url, "other")

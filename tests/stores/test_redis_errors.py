@@ -80,7 +80,7 @@ def test_a_user_with_few_rights_sees_what_is_missing(server: Server) -> None:
     with open_at(f"redis://worker:pw@127.0.0.1:{server.port}/0") as store:
         file(store, "http://a", "story")
         assert (store.info().pages, store.info().bytes) == (1, 0)  # it may not ask for the memory
-    refused(f"redis://reader:pw@127.0.0.1:{server.port}/0", "does not allow this user what is needed: .*eval")
+    refused(f"redis://reader:pw@127.0.0.1:{server.port}/0", "does not allow this user to do what is needed: .*eval")
 
 
 def test_no_server_is_reported(tmp_path: Path) -> None:
@@ -402,12 +402,12 @@ BEHIND = " script: on @user_script:262."
         (
             ResponseError(f"{BEFORE}The user executing the script can't run this command or subcommand"),
             StoreError,
-            "does not allow this user what is needed: can't run this command",
+            "does not allow this user to do what is needed: can't run this command",
         ),
         (
             ResponseError(f"ACL failure in script: User w has no permissions to run the 'hset' command{BEHIND}"),
             StoreError,
-            "does not allow this user what is needed: User w has no permissions to run the 'hset' command.$",
+            "does not allow this user to do what is needed: User w has no permissions to run the 'hset' command.$",
         ),
         (
             ResponseError(f"{BEFORE}-NOREPLICAS Not enough good replicas to write."),
@@ -441,7 +441,7 @@ def test_a_user_who_may_run_scripts_but_not_their_commands_is_reported(server: S
     rights = ["~dedupcrawl:*", "+@hash", "-hset", "+@connection", "+time", "+eval", "+evalsha"]
     with server.client() as client:
         client.execute_command("ACL", "SETUSER", "few", "reset", "on", ">pw", *rights)
-    with pytest.raises(StoreError, match="does not allow this user what is needed: "):
+    with pytest.raises(StoreError, match="does not allow this user to do what is needed: "):
         open_store(f"redis://few:pw@127.0.0.1:{server.port}/0", namespace="news", scheme={})
 
 

@@ -163,7 +163,7 @@ def test_words_of_another_segmenter_are_refused(made: str, opened: str, fine: bo
         return
     with pytest.raises(SettingError) as caught:
         open_lexicon(path, segmenter=opened)
-    assert f"cut by the segmenter {made!r}, the configured one is {opened!r}" in str(caught.value)
+    assert f"its words are from the segmenter {made!r}, the configured one is {opened!r}" in str(caught.value)
 
 
 def test_another_language_is_refused(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ _GZIP_LEVEL = 6  #: the default of zlib
 _ZSTD_LEVEL = 3  #: the default of Zstandard
 _GZIP_WBITS = 31  #: of zlib: the largest window, with the header and checksum of gzip
 _READ_BYTES = 1 << 16  #: compressed bytes that are read from a file at a time
-#: Compressed bytes that are decompressed at a time. Zstandard can make 32,000 times as many bytes of it, gzip
+#: Compressed bytes that are decompressed at a time. Zstandard can make 32,000 times as many bytes of them, gzip
 #: 1,000 times.
 _STEP_BYTES = 1 << 13
 _MAGIC = {".gz": b"\x1f\x8b\x08", ".zst": b"\x28\xb5\x2f\xfd"}  #: first bytes of a frame: RFC 1952, RFC 8878
@@ -195,7 +195,7 @@ class DecompressedFile(io.RawIOBase):
         return data
 
     def _gap(self) -> bytes:
-        """Return what replaces a damaged frame: a line of its own if none of its bytes were returned."""
+        """Return the bytes that replace a damaged frame: a line of its own if none of its bytes were returned."""
         is_empty = self._produced == self._frame_place
         place = self._produced + len(GAP_MARK) * is_empty
         self.gaps.append(place)

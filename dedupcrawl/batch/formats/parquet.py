@@ -50,7 +50,7 @@ class ParquetFormat:
     def chunks(self, part: Part, fields: Fields) -> Iterator[Chunk]:
         """Cut a file into batches.
 
-        All columns are read, so that damage which prevents copying is found before pages are judged.
+        All columns are read, so that damage that prevents copying is found before pages are judged.
         """
         size = part.path.stat().st_size
         with ParquetReader(part) as reader:

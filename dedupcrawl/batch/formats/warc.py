@@ -259,7 +259,7 @@ class _DecodedRecord:
 
 
 def raw_record(record: WarcRecord) -> RawRecord:
-    """Return what a worker needs of a record; of images and the like only the beginning."""
+    """Return the parts of a record that a worker needs; only the beginning of images and the like."""
     if record.damage:
         return b"", b"", record.size, record.damage
     is_binary = _BINARY_TYPE.search(record.block, 0, _BINARY_PREFIX_BYTES) or _BINARY_TYPE.search(record.header)

@@ -227,7 +227,7 @@ def _status() -> Column:
 
 
 def _is_unread() -> Column:
-    """Return whether a page without main text was compared and has no copy, or nothing tells whether it is a copy."""
+    """Return whether a page without main text was compared and has no copy, or whether it is a copy is not known."""
     has_no_text = F.col("relation").isNull() & (F.coalesce(F.length("identity"), F.lit(0)) == UNREAD_BYTES)
     return has_no_text | F.coalesce(F.col("relation") >= FIRST_DOUBT, F.lit(False))
 

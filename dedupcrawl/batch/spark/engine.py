@@ -109,8 +109,8 @@ def run_tasks(
 ) -> list[TaskResult]:
     """Run a task for each part; return the results in order.
 
-    ``advance`` is called now and then with the amount and the rows done since the last call. If it, or the
-    wait, is interrupted, the tasks are cancelled.
+    ``advance`` is called now and then with the amount and the rows done since the last call. If ``advance`` or
+    the wait is interrupted, the tasks are cancelled.
     """
     context = spark.sparkContext
     amount, rows = context.accumulator(0), context.accumulator(0)

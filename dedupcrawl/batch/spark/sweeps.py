@@ -294,8 +294,8 @@ def _judged_batch(rows: list[JudgedRow]) -> pa.RecordBatch:
 def with_founders(checkpoints: CheckpointFolder, verdicts: DataFrame) -> DataFrame:
     """Add the ``founder`` of the cluster that each page joined; null if it joined none.
 
-    That is the page it relates to, unless that page joined another itself. Each join halves the length of
-    such chains (pointer jumping), so a chain of a million pages takes twenty joins.
+    The founder is the page that a page relates to, unless that page joined another one itself. Each join halves
+    the length of such chains (pointer jumping), so a chain of a million pages takes twenty joins.
     """
     links = verdicts.where("keep and joins").select("page", F.col("of").alias("founder"))
     if links.isEmpty():

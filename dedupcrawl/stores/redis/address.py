@@ -180,7 +180,7 @@ def _hosts(parts: SplitResult, default: int) -> tuple[tuple[str, int], ...]:
 def _host(text: str, default: int) -> tuple[str, int]:
     """Parse ``host``, ``host:port`` or ``[IPv6]:port``.
 
-    Errors of a connection show the host. So nothing is taken for one that may be a password at the wrong place.
+    Errors of a connection show the host. So a text that may be a password at the wrong place is not accepted as a host.
     """
     parts = urlsplit(f"//{text}")
     host = unquote(parts.hostname or "")

@@ -92,12 +92,12 @@ class RedisSession:
     def call(self, operation: str, *arguments: Argument, again: str | None = None) -> Any:
         """Call an operation; call it again if the connection broke, as after a restart of the server.
 
-        ``again`` is the operation of the second call; None: the same.
+        ``again`` is the operation of the second call; None: ``operation``.
 
         Raises:
             NamespaceLostError: the namespace is not the one that was opened.
             RequestNotSentError: no connection could be made.
-            StoreUnreachableError: there was no reply, or what came is none; the operation may have been executed.
+            StoreUnreachableError: there was no reply, or an invalid one; the operation may have been executed.
             StoreError: the server refused, a value is damaged, or the session is closed or forked.
         """
         return self.call_with(operation, arguments, again)
@@ -140,14 +140,14 @@ class RedisSession:
         return reply
 
     def invalid_reply(self, operation: str) -> InvalidReplyError:
-        """Return the error of an operation to which the reply is none. Other replies may be mixed up as well."""
+        """Return the error of an operation with an invalid reply. Other replies may be mixed up as well."""
         self._drop_connections()
         return InvalidReplyError(
-            f"The store {self._shown} cannot be used now: its server sends what is no reply to {operation}."
+            f"The store {self._shown} cannot be used now: its server sends an invalid reply to {operation}."
         )
 
     def check_progress(self, operation: str, start: int, following: int) -> None:
-        """Raise ``InvalidReplyError`` if a long operation is to go on where it was before; -1 is the end."""
+        """Raise ``InvalidReplyError`` if a long operation would not go on beyond the present place; -1 is the end."""
         if -1 < following <= start:
             raise self.invalid_reply(operation)
 
@@ -266,7 +266,7 @@ class RedisSession:
 
 
 class ServerStore(Store):
-    """What the stores on servers share: how they are opened and closed. Arguments are those of ``RedisStore``."""
+    """Base class of the stores on servers: opens and closes them. Arguments are those of ``RedisStore``."""
 
     remote = True
 

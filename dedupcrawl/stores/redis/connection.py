@@ -39,7 +39,7 @@ _REFUSALS: dict[str, type[exceptions.ResponseError]] = {
 }
 #: What redis-py raises when a server or its network is the cause. ``RedisClusterException`` is no ``RedisError``.
 SERVER_ERRORS = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
-#: The same, and what redis-py raises where it cannot use a reply.
+#: These errors, and what redis-py raises if it cannot use a reply.
 FAILURES = (*SERVER_ERRORS, *UNUSABLE)
 _TRANSIENT = (
     exceptions.ClusterError,
@@ -50,9 +50,9 @@ _TRANSIENT = (
 _NO_WRITES = {"MISCONF": "its server cannot save", "NOREPLICAS": "its server lacks replicas"}
 _MESSAGES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
     ((exceptions.AuthenticationError, exceptions.AuthorizationError), "refuses this user or password: {reason}"),
-    (exceptions.NoPermissionError, "does not allow this user what is needed: {reason}"),
+    (exceptions.NoPermissionError, "does not allow this user to do what is needed: {reason}"),
     (exceptions.ReadOnlyError, "cannot be written: its server is a read-only replica; name the primary"),
-    (exceptions.MovedError, "is a cluster, which this user may not ask about: allow it +info, +cluster and +command"),
+    (exceptions.MovedError, "is a cluster, and this user may not query it: allow +info, +cluster and +command"),
 )
 
 logger = logging.getLogger(__name__)
@@ -173,7 +173,7 @@ def store_error(shown: str, error: Exception, secrets: Sequence[str] = ()) -> St
     if isinstance(error, _TRANSIENT) or reason.startswith(("LOADING", "BUSY")):
         return StoreUnreachableError(f"The store {shown} cannot be used now: {reason}.")
     if isinstance(error, (exceptions.InvalidResponse, *UNUSABLE)):
-        return StoreError(f"The store {shown} cannot be used: its server sends what is no reply of Redis ({reason}).")
+        return StoreError(f"The store {shown} cannot be used: its server sends no valid reply of Redis ({reason}).")
     return _other_error(shown, reason)
 
 

@@ -97,8 +97,8 @@ def open_namespace(
 
     ``call`` calls a script. ``scheme`` is our configuration in JSON; None accepts any, and requires that the
     namespace exists. ``layout`` None accepts any; a new namespace then gets ``hash``. ``secret`` is the
-    secret seed of a new namespace: of several that are offered the first stays. So does the number behind
-    ``sharded-``, that of bucket hashes under each tag.
+    secret seed of a new namespace; if several workers offer one, the first stays. The first number behind ``sharded-``,
+    that of bucket hashes under each tag, stays too.
     """
     new = f"{format_of(layout or LAYOUTS[0])} {layout or LAYOUTS[0]} {secrets.token_hex(6)}"
     stored_secret = secret.stored() if secret is not None else b""

@@ -164,8 +164,8 @@ class OfferClient:
     def _retract(self) -> None:
         """Withdraw the records that got no reply.
 
-        A call that gets no reply may be executed later, and other threads file these records again meanwhile. Only ids
-        that were given before the list of the records is read are removed, so no record that was filed again is.
+        A call without a reply may be executed later, and other threads file these records again meanwhile. So only ids
+        that were given before the list of the records is read are removed: a record that was filed again stays.
         """
         highest = self._session.call("last_id")
         self._note_id(highest)  # a server that has lost its latest writes gives no id below it

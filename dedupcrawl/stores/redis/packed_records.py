@@ -1,4 +1,4 @@
-"""Records as a server keeps them, in as few bytes as possible: memory is what a server is short of.
+"""Records as a server keeps them, in as few bytes as possible, because a server keeps all of them in memory.
 
 ==========  =====  ======================================================================
 field       bytes  meaning

@@ -1,4 +1,4 @@
-"""What replies of a server must look like. Another program may answer at its address, or a proxy may mix replies up.
+"""The forms of valid replies. Another program may answer at the server's address, or a proxy may mix replies up.
 
 :func:`is_reply` knows the replies of the scripts for one server (``lua/``). :class:`ReplyFilter` refuses bytes that a
 parser must not see.
@@ -27,7 +27,7 @@ UNUSABLE = (ArithmeticError, AttributeError, LookupError, MemoryError, Recursion
 
 
 class InvalidReplyError(StoreUnreachableError):
-    """The server has sent what is no reply: the operation may have been executed."""
+    """The server has sent an invalid reply: the operation may have been executed."""
 
 
 def is_whole(reply: Any, least: int = 0, most: int = MAX_ID) -> bool:
@@ -41,7 +41,7 @@ def is_list(reply: Any, is_part: Callable[[Any], bool]) -> bool:
 
 
 def is_row(reply: Any, *are_parts: Callable[[Any], bool]) -> bool:
-    """Return whether a reply is a list of as many parts as there are functions, each as its function says."""
+    """Return whether a reply is a list with one part for each of these functions, which accepts its part."""
     return (
         type(reply) is list
         and len(reply) == len(are_parts)
@@ -145,7 +145,7 @@ def is_reply(operation: str, reply: Any) -> bool:
 _NOT_ASKED_FOR = b"%~>|=#_,(!"  #: first bytes of values of RESP 3, where RESP 2 was asked for
 _REFUSED = rb"(?:[%b]|\*[0-9]{6})" % re.escape(_NOT_ASKED_FOR)
 _begins_refused, _has_refused = re.compile(_REFUSED).match, re.compile(rb"\n" + _REFUSED).search
-_BEGINNING = 16  #: bytes of the beginning of a value, of which the end of some bytes may have a part
+_BEGINNING = 16  #: bytes of the beginning of a value; a part of them may be at the end of the bytes read
 
 
 def may_be_refused(piece: bytes) -> bool:

@@ -8,7 +8,8 @@ MAX_WORKERS = 4096  #: workers that are remembered; of more the first is forgott
 class SeenWorkerTable:
     """The workers whose lease was seen to be renewed.
 
-    A lease that runs is no sign of life: it outlives a killed worker by up to its duration. A renewal is one.
+    An unexpired lease does not prove that a worker is alive: it outlives a killed worker by up to its duration. A
+    renewal proves it.
     Thread-safe.
     """
 

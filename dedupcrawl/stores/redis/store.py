@@ -1,4 +1,4 @@
-"""A store on a Redis or Valkey server. Each operation is one call of one script, and so atomic.
+"""A store on a Redis or Valkey server. Each operation is one call of one script, so it is atomic.
 
 Leases follow the server's clock. The age of a record is measured on its worker's clock and subtracted from
 the server's time. There are no lock files: the claims of a dead worker end with their lease.
@@ -221,7 +221,7 @@ class RedisStore(ServerStore):
             on_damage(self._session.damage(text.decode("utf-8", "replace")))
 
     def _report_unreadable(self, hits: Iterable[Any], on_damage: OnDamage) -> None:
-        """Report those records under the key of a URL that seem to have another URL because they are damaged."""
+        """Report the records under the key of a URL that seem to have another URL because they are damaged."""
         for id, value in hits:
             try:
                 decode_candidate(self.url, self._names, (id, value, ClaimState.COMMITTED, 0))

@@ -71,7 +71,7 @@ class NotConnectedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class PreparedScript:
-    """A script with the arguments that are the same in all its calls."""
+    """A script with the arguments that all its calls share."""
 
     script: Script
     count: int  #: of keys, with which the arguments begin
@@ -138,8 +138,8 @@ class ClusterTransport:
         """Call a script that the node knows many times in one round trip; errors are returned.
 
         A node that redirects a call has not executed it. The first of such calls is sent again through
-        redis-py, which then knows the new node, and the others follow in one more round trip. A slot that is on
-        the move may redirect again and again: what is left then is sent call by call.
+        redis-py, which then knows the new node, and the others follow in one more round trip. A slot that is moving
+        may redirect again and again: the calls that are left then are sent one by one.
         """
         replies: list[Any] = [None] * len(rests)
         pending = [*range(len(rests))]
@@ -335,8 +335,8 @@ def read_reply(connection: Any) -> Any:
 def can_exchange_directly(pool: ConnectionPool) -> bool:
     """Whether compiled code may send and receive on the sockets of a pool, in place of redis-py.
 
-    The connections of redis-py check their health when they are asked to. Those of Sentinel take a read-only server for
-    a primary that was replaced. With TLS, to send and receive without redis-py saves nothing.
+    It is not possible if the connections of redis-py check their health, or belong to Sentinel: these take a read-only
+    server for a primary that was replaced. With TLS it would save nothing.
     """
     is_plain = pool.connection_class in {Connection, UnixDomainSocketConnection}
     is_possible = exchange_in_c is not None and hiredis is not None
@@ -395,7 +395,7 @@ def read_replies(socket: Any, received: bytes, count: int, reader: Any = None) -
     ``reader``: the parser of this connection, which takes a while to make; None: a new one.
 
     Raises:
-        InvalidResponse: what has come are no replies, or more of them.
+        InvalidResponse: the bytes are no replies, or more replies than requested.
     """
     reader = new_reader() if reader is None else reader
     filtered: ReplyFilter | None = None

@@ -41,7 +41,7 @@ class ValueReader:
         return number if number < MANY else int.from_bytes(self.take(4), "big")
 
     def count(self, size: int) -> int:
-        """Read the number of parts that follow, of which each has at least ``size`` bytes."""
+        """Read the number of parts that follow; each has at least ``size`` bytes."""
         count = self.number()
         if count * size > self.left:
             raise ValueError(f"{count} parts where {self.left} bytes are left")

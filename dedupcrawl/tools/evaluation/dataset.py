@@ -209,7 +209,7 @@ def weighted_pairs(labels: Sequence[Label]) -> list[LabelledPair]:
     """
     answered = [label for label in labels if label.answer is not AnswerKind.SKIP]
     if not answered:
-        raise DedupError("No pair is labelled the same or different: dedupcrawl label asks for them")
+        raise DedupError("No pair is labelled the same or different: label some with dedupcrawl label")
     counts = Counter(_stratum_key(label.stratum) for label in answered)
     sizes: Counter[object] = Counter()
     for label in answered:

@@ -1,7 +1,7 @@
 """How well the duplicates among labelled pages are found, and what a page costs.
 
 *Drops* are the verdicts on the stream of pages in the order of the file, as in a crawl: a page is **wrongly
-dropped** if no earlier page of its cluster was kept, and **missed** if it is kept although one was. *Pairs*
+dropped** if no earlier page of its cluster was kept, and **missed** if it is kept although an earlier one was. *Pairs*
 are all pairs of pages that match, as if every page were stored.
 """
 
@@ -192,7 +192,7 @@ class CountingStore(MemoryStore):
 
 
 class MatchedPairs:
-    """All pairs of labelled pages that match, and what a store would contain of them.
+    """All pairs of labelled pages that match, and those of them that a store would return.
 
     Every page is stored, whatever it matches, and is compared with the earlier pages that the store returns.
     A pair without a common key is missed, and so is one whose older page is behind ``BUCKET_CAP`` newer ones

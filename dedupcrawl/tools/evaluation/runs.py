@@ -157,7 +157,8 @@ class SweepReport:
     def best(self) -> SweepRow | None:
         """The value with the highest recall at the wanted precision, or None if no value reaches it.
 
-        Of equal ones the one with the fewest keys, then the first. A value that finds nothing is never best.
+        Among values with equal recall, the one with the fewest keys is best, then the first. A value that finds
+        nothing is never best.
         """
         fine = [point for point in self._with_finds if point.scores.precision >= self.precision]
         return max(fine, key=lambda point: point.rank, default=None)

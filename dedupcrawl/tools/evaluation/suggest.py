@@ -219,7 +219,7 @@ class PairSearchResult:
     in_force: PairScores
     best: PairValues | None  #: verified by a run; None: no option is shown to reach the wanted precision
     config: Config | None  #: that of ``best``
-    nearest: PairValues | None  #: the option that more labels may show to reach it, else the most precise
+    nearest: PairValues | None  #: the option that might reach it with more labels, else the most precise
 
 
 def suggest_for_pairs(
@@ -275,7 +275,7 @@ def _reaches(option: PairValues, wanted: float) -> bool:
 
 
 def _nearest_option(options: Sequence[PairValues], wanted: float) -> PairValues | None:
-    """Return an option that more labels may show to be precise enough, else the most certain one.
+    """Return an option that might prove precise enough with more labels, else the most certain one.
 
     An option that finds few pairs is left out: that all of them are right is chance.
     """

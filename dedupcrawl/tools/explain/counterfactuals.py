@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 NEW_STORE = "needs a new store or namespace: the present one was filled under the other value"
-UNSURE = "a page is met there if the two share a key, which their sketches do not tell"
+UNSURE = "there, the pages are compared only if they share a key, and the keys cannot be computed from the sketches"
 _DIGITS = (2, 3, 4, 6)  #: decimal places to try, the fewest first
 _MAX_VALUE = 1e12  #: larger values are no constants that a user would set
 _SHORT_CHARS = 300  #: texts below this length may be excluded by ``min_chars``

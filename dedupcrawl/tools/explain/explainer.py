@@ -381,13 +381,13 @@ def _pair_remarks(effective: EffectiveConfig, subject: ExplainedPage, pair: Comp
     yield from _sibling_remarks(effective.config, pair)
     names = constants_of(effective.config)
     if subject.held is not None and pair.why is PairKind.NEAREST and not _LOOK_FURTHER.isdisjoint(names):
-        yield "The keys under which it looked are not stored, only those under which it was filed."
+        yield "The store does not record the keys that it looked up, only those under which it was filed."
     if _is_pending(pair):
         yield _PENDING
 
 
 def _sibling_remarks(config: Config, pair: ComparedPair) -> Iterator[str]:
-    """Say what the verdict would be if the names and values agreed, and whether the scope hides a related page."""
+    """Yield the verdict that equal names and values would give, and whether the scope hides a related page."""
     if pair.verdict.reason in DOUBTS:
         yield f"The new page would be unchecked, and kept: {UNCHECKED_REASONS[pair.verdict.reason]}."
     elif pair.verdict.relation is Relation.SIBLING:

@@ -76,8 +76,8 @@ class PairKind(StrEnum):
     ASKED = "you asked for it"
     DECIDES = "the verdict rests on it"
     LATER = "it came later, and relates to the page"
-    MET = "of the pages that it met, this one is the nearest"
-    NEAREST = "of all pages in the store, this one is the nearest"
+    MET = "the most similar of the pages that it was compared with"
+    NEAREST = "the most similar of all pages in the store"
 
 
 def _share_key(detectors: Iterable[Detector], new: Record, old: Record) -> bool | None:
@@ -196,7 +196,7 @@ class ComparedPair:
     assessments: tuple[Assessment, ...]  #: one of each detector
     verdict: Verdict  #: on the new page
     judged: JudgedPage  #: the basis of the verdict
-    shared: int  #: keys that the new page looks under and the old one is filed under
+    shared: int  #: keys under which the old page is filed and the new one is looked up
     met: bool  #: whether a crawl compares them
     identities: IdentityComparison | None = None  #: names and values; None: pages of two sites
 
@@ -315,12 +315,12 @@ def compare_identities(
 ) -> IdentityComparison | None:
     """Compare the identities of two pages.
 
-    None if one has no identity, or one that cannot be read, or if those of two sites tell nothing apart.
+    None if a page has no identity, or one that cannot be read, or if identities of two sites tell nothing apart.
 
     Args:
         new: the new page.
         old: the older page.
-        pages: those of the two pages that have been read. A record has hashes only.
+        pages: those of the two whose HTML has been read. A record has hashes only.
         config: the configuration of the store.
         matcher: that of the configuration.
     """

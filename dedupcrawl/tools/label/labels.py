@@ -197,7 +197,7 @@ def _label(row: object) -> Label:
         raise TypeError("a row is a JSON object with label, new and old")
     _require(row, ("label", "new", "old"))
     if row["label"] not in tuple(AnswerKind):
-        raise ValueError(f"label is {row['label']!r}, and may be {', '.join(map(repr, map(str, AnswerKind)))}")
+        raise ValueError(f"label is {row['label']!r}; accepted are {', '.join(map(repr, map(str, AnswerKind)))}")
     new, old = (_side(row[name], name) for name in ("new", "old"))
     relation, detector, cluster = (str(row.get(name) or "") for name in ("relation", "detector", "cluster"))
     similarity, is_dropped = float(row.get("similarity") or 0.0), bool(row.get("is_dropped"))

@@ -34,7 +34,7 @@ _TIME_HEIGHT = 200
 _OUTCOMES = ("kept", "dropped", "unchecked")  #: in the time chart, upwards from the axis
 _RELATION_MEANINGS = {
     "identical": "the same main text as an earlier page",
-    "near-duplicate": "the same but for small changes",
+    "near-duplicate": "the same with small changes",
     "unchanged": "seen before under the same URL, with the same text",
     "excerpt": "all of it is in a longer earlier page",
     "expansion": "contains a shorter earlier page, and more",
@@ -328,7 +328,7 @@ def outcome_bar(figures: RunCounts) -> tuple[OutcomeRow, ...]:
 
 def _outcome_counts(figures: RunCounts) -> Iterator[tuple[str, str, str, int]]:
     related = sum(figures.duplicates.values()) + sum(figures.related.values())
-    yield "unique", "new", "like no earlier page", figures.checked - related
+    yield "unique", "new", "similar to no earlier page", figures.checked - related
     for counts in (figures.related, figures.duplicates):
         for relation, pages in counts.items():
             if pages:

@@ -147,13 +147,13 @@ class _BatchReader:
         if misses.tried < misses.pairs or misses.one_in > 1:
             one_in = f" (looked for among one in {misses.one_in:,} pages)" if misses.one_in > 1 else ""
             yield (
-                f"Near misses are the nearest of {misses.tried:,} pairs of pages, those with most keys in "
-                f"common of {misses.pairs:,} that share one{one_in}."
+                f"Near misses are the most similar of {misses.tried:,} pairs of pages: those with most keys in "
+                f"common, of {misses.pairs:,} pairs that share a key{one_in}."
             )
         if crowded := finished.summary["crowded"]["buckets"]:
             yield f"{crowded:,} buckets hold more kept pages than a page is compared with."
         if any(len(members) > self._limits.cluster_pages for _, members in self._clusters):
-            yield f"Of a cluster at most {self._limits.cluster_pages:,} pages are named; its size is exact."
+            yield f"At most {self._limits.cluster_pages:,} pages of a cluster are listed; its size is exact."
 
     # -- pages --------------------------------------------------------------------------------
 

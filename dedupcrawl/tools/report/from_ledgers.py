@@ -102,25 +102,25 @@ class _LedgersReader:
         ledgers = self._ledgers
         samples = [ledger.sample for ledger in ledgers]
         if len(ledgers) > 1:
-            yield f"{len(ledgers)} ledgers are put together: {', '.join(each.path.name for each in ledgers)}."
+            yield f"{len(ledgers)} ledgers are merged: {', '.join(each.path.name for each in ledgers)}."
         if self._runs[-1].about.get("settings", {}).get("DEDUP_ITEM_FIELDS", "[]") != "[]":
-            yield "Items were judged, each by its own text: what is called a page here is one item."
+            yield "Items were judged, each by its own text: a page of this report is one item."
         yield from _run_notes(ledgers)
         for ledger in ledgers:
             yield from ledger.problems
         yield from _counter_notes(counts)
         if lost := sum(each.lost for each in samples):
-            yield f"{lost:,} pages could not be written down, and are counted only."
+            yield f"{lost:,} pages could not be recorded; they are only counted."
         if self._level:
             yield (
-                f"Listed are the pages of one in {2**self._level:,} clusters, chosen by hash, and those of "
-                "near misses: all are counted, and the clusters shown are the largest of these."
+                f"The report lists the pages of one in {2**self._level:,} clusters, chosen by hash, and those "
+                "of near misses. It counts all pages, and shows the largest of the listed clusters."
             )
         texts = max(each.texts_one_in for each in samples)
         if texts > 2**self._level:
             yield f"Texts of one in {texts:,} clusters were kept."
         if any(size.pages > self._limits.cluster_pages for size in clusters[: self._limits.clusters]):
-            yield f"Of a cluster at most {self._limits.cluster_pages:,} pages are named; its size is exact."
+            yield f"At most {self._limits.cluster_pages:,} pages of a cluster are listed; its size is exact."
         if open_ := sum(1 for ledger in ledgers for _ in ledger.rows(Outcome.OPEN)):
             yield f"{open_:,} of the pages listed were under way when the run ended, or the ledger was read."
 
@@ -233,14 +233,14 @@ def _counter_notes(counts: Mapping[str, int]) -> Iterator[str]:
     """Note failures of the crawl, and pages that it did not see."""
     if outages := counts.get("outages", 0):
         kept = counted(counts.get("unchecked/store", 0), "page")
-        yield f"The store was away {counted(outages, 'time')}: {kept} went on unchecked."
+        yield f"The store was away {counted(outages, 'time')}: {kept} kept unchecked."
     if faults := counts.get("errors", 0):
-        yield f"{counted(faults, 'fault')} in reading or judging pages; the log tells of the first of a kind."
+        yield f"{counted(faults, 'fault')} in reading or judging pages; the log has the first one of each kind."
     if withheld := counts.get("withheld", 0):
         were = "was" if withheld == 1 else "were"
         yield (
             f"{withheld:,} of the dropped pages {were} not given to the spider, so links on them were not "
-            "followed: how many requests that saved is not known, and they are not counted as saved."
+            "followed. It is not known how many requests this saved; they are not counted as saved."
         )
 
 
@@ -251,11 +251,11 @@ def _run_notes(ledgers: Sequence[Ledger]) -> Iterator[str]:
     if resumed:
         yield f"The run was resumed {resumed} time{'s' * (resumed > 1)}."
     if any(ledger.runs[-1].ended is None for ledger in ledgers):
-        yield "The run goes on, or was killed: this is what was written down until now."
+        yield "The run has not ended, or was killed: the report shows what was recorded so far."
     settings = [run.about.get("settings", {}) for run in runs]
     differing = sorted({name for one in settings for name in one if one.get(name) != settings[-1].get(name)})
     if differing:
-        yield f"Not all runs had the same settings; of {', '.join(differing)} the last values are shown."
+        yield f"The runs had different settings; the last values of {', '.join(differing)} are shown."
 
 
 def _page_row(row: LedgerRow) -> PageRow:

@@ -37,11 +37,11 @@ MAX_HOSTS = 100_000  #: hosts that are counted one by one
 MAX_CLUSTERS = 100_000  #: clusters that are counted; beyond them half of them are dropped
 MAX_LOOKUPS = 2_000  #: pages whose keys are looked up
 _PROGRESS_STEP = 256  #: pages between two progress callbacks
-_KEPT = "it was kept; with what it was compared is not in the store"
+_KEPT = "it was kept; the store does not record the pages that it was compared with"
 _NOT_STORED = (
-    "A store remembers the pages that were kept: which ones were dropped, and whom they repeat, it does not.",
+    "A store records only the pages that were kept, not those that were dropped, nor which pages these repeat.",
     "It has no texts, titles or sizes either: pairs are shown by what their fingerprints have in common.",
-    "How alike copies must be is not in it: what is marked as a threshold is the usual one.",
+    "The required similarity is not in it either: the marked threshold is the default.",
 )
 _STORED_SETTINGS = ("DEDUP_DETECTORS", "DEDUP_READER", "DEDUP_FOLD_CHINESE")  #: that a store contains
 

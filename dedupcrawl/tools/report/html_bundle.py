@@ -5,8 +5,8 @@ hashes, pictures as data URLs, and nothing else. Data are JSON in a script eleme
 Templates escape all values.
 
 A catalogue is a JSON file ``web/<language>.json`` with two tables, English to the other language. ``messages`` are the
-texts of templates and scripts, with placeholders as ``{name}``. ``sentences`` are texts that come in English from the
-package (why a page is a duplicate, what a note says): they are recognised, and their variable parts are taken over. A
+texts of templates and scripts, with placeholders as ``{name}``. ``sentences`` are English texts that the package
+makes (the reasons of verdicts, the notes): they are recognised, and their variable parts are taken over. A
 sentence without a translation stays English. ``web/base.js`` translates in the browser.
 """
 
@@ -294,4 +294,4 @@ def require_report_or_nothing(path: Path) -> None:
     except OSError as error:
         raise DedupError(f"{path}: cannot be written: {error.strerror or error}") from error
     if not is_ours:
-        raise DedupError(f"{path}: is no report of dedupcrawl, and is left alone; name another file")
+        raise DedupError(f"{path}: is no report of dedupcrawl, so it is not overwritten; name another file")

@@ -1,4 +1,4 @@
-"""The data of a report (:class:`Report`), and what ledgers, batches and stores provide for it.
+"""The data of a report (:class:`Report`), and the part of it that ledgers, batches and stores provide.
 
 A verdict is also one sentence (:func:`verdict_sentence`). URLs, titles, texts and evidence come from crawled pages and
 are not escaped.
@@ -173,7 +173,7 @@ def no_pairs(_: Sequence[PairKey]) -> Iterator[SourcePair]:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """What a source provides for a report; totals are exact even if ``rows`` is a sample."""
+    """The data that a source provides for a report; totals are exact even if ``rows`` is a sample."""
 
     about: Mapping[str, Any]  #: title, kind, version, began, ended and settings of the report
     figures: RunCounts
@@ -198,10 +198,10 @@ _RELATED = {
     Relation.IDENTICAL: "the same text as {of}",
     Relation.NEAR_DUPLICATE: "near-duplicate of {of}",
     Relation.UNCHANGED: "unchanged since {of} was seen before",
-    Relation.UPDATED: "another text than {of} had before",
-    Relation.EXCERPT: "all of it stands in {of}",
+    Relation.UPDATED: "the text of {of} has changed",
+    Relation.EXCERPT: "all of its text is in {of}",
     Relation.EXPANSION: "it contains {of}, and more",
-    Relation.REFRESHED: "the same page as {of} had before, but for small changes",
+    Relation.REFRESHED: "{of} again, with small changes",
     Relation.SIBLING: "a text like that of {of}, about something else",
 }
 #: Texts for counts in the evidence of detectors, by key.
@@ -218,8 +218,8 @@ _COUNTED = {
 }
 _LAYOUTS = {SAME: "the same layout", OTHER: "another layout"}
 _CONTAINED = {
-    Relation.EXCERPT: ("new_in_old", "{} % of it stands there"),
-    Relation.EXPANSION: ("old_in_new", "{} % of that page stands in it"),
+    Relation.EXCERPT: ("new_in_old", "{} % of its text is there"),
+    Relation.EXPANSION: ("old_in_new", "it contains {} % of that page"),
 }
 
 
@@ -229,10 +229,10 @@ def verdict_sentence(verdict: Verdict) -> str:
         reason = UNCHECKED_REASONS.get(verdict.reason or "", verdict.reason or "no reason is known")
         return f"not judged: {reason}" + (f" ({verdict.of})" if verdict.of else "")
     if verdict.relation is None:
-        return "no earlier page is like it"
+        return "no earlier page is similar"
     related = relation_text(verdict.relation, verdict.of)
     found = ", ".join(filter(None, (_measured(verdict), *_evidence(verdict))))
-    superseded = "; it takes that page's place" if verdict.supersedes else ""
+    superseded = "; it replaces that page" if verdict.supersedes else ""
     return (f"{related}: {found}" if found else related) + superseded
 
 
@@ -248,7 +248,7 @@ def siblings_text(verdict: Verdict) -> str:
 
 def _measured(verdict: Verdict) -> str:
     if verdict.detector == BY_URL:
-        return "" if verdict.relation is Relation.UNCHANGED else "nothing but the URL is the same"
+        return "" if verdict.relation is Relation.UNCHANGED else "only the URL is the same"
     if verdict.similarity is None or verdict.detector is None:
         return ""
     if verdict.relation is Relation.IDENTICAL:

@@ -365,8 +365,8 @@ def test_near_misses_of_a_large_corpus_are_bounded(monkeypatch: pytest.MonkeyPat
     batch.run(write_lines(batch.folder / "a.jsonl", told))
     report = report_from_batch(batch.folder / "out")
     assert len(report.misses) == 5
-    [note] = [each for each in report.notes if each.startswith("Near misses are the nearest of 5 pairs of pages")]
-    assert "those with most keys in common of 9 that share one." in note
+    [note] = [each for each in report.notes if each.startswith("Near misses are the most similar of 5 pairs of pages")]
+    assert "those with most keys in common, of 9 pairs that share a key." in note
     monkeypatch.setattr(batch_stats, "MAX_ENTRIES", 5)
     assert any("looked for among one in" in note for note in report_from_batch(batch.folder / "out").notes)
 

@@ -130,7 +130,7 @@ def test_workers_make_one_report(tmp_path: Path) -> None:
     for name in ("figures", "slices", "hosts", "flows", "detectors", "histograms", "clusters", "pages"):
         assert getattr(both, name) == getattr(whole, name), name
     assert [texts(pair) for pair in both.pairs] == [texts(pair) for pair in whole.pairs]
-    assert both.notes == ("2 ledgers are put together: one.ledger, two.ledger.",)
+    assert both.notes == ("2 ledgers are merged: one.ledger, two.ledger.",)
 
 
 def test_a_run_that_is_running_can_be_looked_at(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_run_that_is_running_can_be_looked_at(tmp_path: Path) -> None:
         report = report_from_ledgers([tmp_path / "run.ledger"])
     assert report.ended is None
     assert [each.outcome for each in report.pages] == ["open"]
-    assert any("goes on, or was killed" in note for note in report.notes)
+    assert any("has not ended, or was killed" in note for note in report.notes)
     assert any("1 of the pages listed were under way" in note for note in report.notes)
 
 
@@ -183,7 +183,7 @@ def test_sampling_is_noted_and_pairs_stay_complete(tmp_path: Path) -> None:
     assert 0 < listed <= 50
     assert f"The table holds {listed} of 120 pages" in " ".join(report.notes)
     assert f"{listed // 2} of the 60 dropped pages are among them" in " ".join(report.notes)
-    assert "Listed are the pages of one in " in report.notes[0]
+    assert "The report lists the pages of one in " in report.notes[0]
     assert sorted(each.of for each in report.pages if each.of) == sorted(
         each.url for each in report.pages if not each.of
     )
@@ -229,8 +229,8 @@ def test_failures_of_a_crawl_are_noted(tmp_path: Path) -> None:
         for name, n in (("outages", 2), ("unchecked/store", 1), ("errors", 1)):
             ledger.count(name, n)
     assert report_from_ledgers([tmp_path / "run.ledger"]).notes[:2] == (
-        "The store was away 2 times: 1 page went on unchecked.",
-        "1 fault in reading or judging pages; the log tells of the first of a kind.",
+        "The store was away 2 times: 1 page kept unchecked.",
+        "1 fault in reading or judging pages; the log has the first one of each kind.",
     )
 
 
@@ -273,7 +273,7 @@ def test_large_clusters_are_counted_to_the_last_page(tmp_path: Path) -> None:
     report = report_from_ledgers([tmp_path / "run.ledger"], limits=ReportLimits(cluster_pages=4))
     [cluster] = report.clusters
     assert (cluster.size, cluster.hosts, len(cluster.pages)) == (30, 30, 4)
-    assert "Of a cluster at most 4 pages are named; its size is exact." in report.notes
+    assert "At most 4 pages of a cluster are listed; its size is exact." in report.notes
 
 
 def test_problems_of_the_ledger_are_noted(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ PARTS = {
     "of_dropped": ("all 7", "7 of the 9"),
     "chosen": (", chosen by cluster", ""),
     "one_in": ("", " (looked for among one in 7 pages)"),
-    "assigned": ("", " or as --set says"),
+    "assigned": ("", " or of --set"),
     "source": ("the project", "the defaults"),
     "what": ("pairs are shown with their texts and all evidence", "noted pages are in the table"),
 }

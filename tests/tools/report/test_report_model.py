@@ -36,20 +36,17 @@ def verdict(relation: Relation | None, **more: Any) -> Verdict:
         ),
         (
             verdict(Relation.EXCERPT, similarity=0.3, detector="minhash", evidence={"new_in_old": 0.986}),
-            f"all of it stands in {OF}: 0.3 alike by minhash, 98 % of it stands there",
+            f"all of its text is in {OF}: 0.3 alike by minhash, 98 % of its text is there",
         ),
         (
             verdict(Relation.EXPANSION, similarity=0.3, detector="minhash", evidence={"old_in_new": 1}),
-            f"it contains {OF}, and more: 0.3 alike by minhash, 100 % of that page stands in it",
+            f"it contains {OF}, and more: 0.3 alike by minhash, it contains 100 % of that page",
         ),
-        (
-            verdict(Relation.UPDATED, detector="url"),
-            f"another text than {OF} had before: nothing but the URL is the same",
-        ),
+        (verdict(Relation.UPDATED, detector="url"), f"the text of {OF} has changed: only the URL is the same"),
         (verdict(Relation.UNCHANGED, detector="url"), f"unchanged since {OF} was seen before"),
         (
             verdict(Relation.IDENTICAL, similarity=1.0, detector="exact", supersedes=OF),
-            f"the same text as {OF}: by exact; it takes that page's place",
+            f"the same text as {OF}: by exact; it replaces that page",
         ),
         (
             verdict(
@@ -60,7 +57,7 @@ def verdict(relation: Relation | None, **more: Any) -> Verdict:
             ),
             f"near-duplicate of {OF}: 0.9 alike by combined, simhash 0.97",
         ),
-        (Verdict("u", Status.UNIQUE, keep=True), "no earlier page is like it"),
+        (Verdict("u", Status.UNIQUE, keep=True), "no earlier page is similar"),
         (Verdict("u", Status.UNCHECKED, keep=True, reason="empty"), "not judged: it has no main text"),
         (Verdict("u", Status.UNCHECKED, keep=True, reason="odd"), "not judged: odd"),
     ],

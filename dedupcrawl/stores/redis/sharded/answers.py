@@ -1,4 +1,4 @@
-"""What the replies to the commands of a sharded namespace must look like, as ``replies.py`` does for one server.
+"""The forms of valid replies to the commands of a sharded namespace; ``replies.py`` has those of one server.
 
 The values in them may be damaged: they are examined when they are used.
 """
@@ -34,7 +34,7 @@ def _is_field(reply: Any) -> bool:
 
 
 def _is_found(reply: Any) -> bool:
-    """Return whether a reply is what stands at the home of an id: "X", or state, record and owner."""
+    """Return whether a reply describes the home of an id: "X", or state, record and owner."""
     return reply == [_ABSENT] or (is_row(reply, is_bytes, is_bytes, is_bytes) and reply[0] in _STATES)
 
 

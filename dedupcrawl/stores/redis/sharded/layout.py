@@ -70,7 +70,7 @@ _new_command = cast("Callable[[type[Command], tuple[int, tuple[bytes, ...]]], Co
 
 
 class ClaimEntry(NamedTuple):
-    """What stands at the home of an id."""
+    """The content of the home of an id."""
 
     state: bytes  #: c committed, p pending, o open or scraped, u unknown, X absent
     value: bytes = b""
@@ -123,7 +123,7 @@ class ShardLayout:
 
     @property
     def planned(self) -> int:
-        """How many pages fill the hashes as they are meant to be filled."""
+        """The number of pages for which the hashes are planned."""
         return self.shelves * SHELF // KEYS_OF_PAGE * TAGS
 
     @property
@@ -279,7 +279,7 @@ class ShardLayout:
         return self._at_home("settle", id, owner, known, value, b"1" if commit else b"")
 
     def seal(self, id: bytes) -> list[Command]:
-        """Make a claim permanent: the reply is 1 unless it was none any more. And, in a later call, end its stage."""
+        """Make a claim permanent (the reply is 1 unless the claim had ended), and end its stage in a later call."""
         if compiled is None:
             return self.seal_by_reference(id)
         found: list[Command] = compiled.seal_commands(Command, self._tags, id, self.record_shelves)
@@ -319,7 +319,7 @@ class ShardLayout:
 
         The first bits of a key choose the tag. The remainder of the others by the number of hashes is the hash. The
         last bytes of their quotient are the field: in a hash of ``SHELF`` buckets, a key shares its bucket with
-        another in four cases of a million. So pages may meet that have no key in common, and their sketches differ.
+        another in four cases of a million. So two pages without a common key may be compared; their sketches differ.
         """
         bits = int.from_bytes(key, "big")
         tag = self._tags[bits >> _REST_BITS]
@@ -354,7 +354,7 @@ class ShardLayout:
         return found
 
     def join(self, key: bytes, id: bytes) -> Command:
-        """Place an id in a bucket where others stand; the reply is those before."""
+        """Place an id in a bucket that has other ids; the reply has the ids before it."""
         slot, shelf, stages, field = self._shelf(key)
         return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"2", shelf, stages, field, id, key[1:]))
 
@@ -416,7 +416,7 @@ class ShardLayout:
         return [self.whole_id(n, field) for field in reply]
 
     def tidy(self, id: bytes) -> Command:
-        """Remove what is left of a claim that is none any more."""
+        """Remove what is left of a claim that has ended."""
         return self._at_home("tidy", id)
 
     def census(self, n: int, samples: int) -> Command:

@@ -16,8 +16,8 @@ sketches        …  as the scheme says; of ``minhash`` length and shingles have
 URL             …  the URL, packed by :mod:`~dedupcrawl.stores.redis.packed_urls`
 ==========  =====  ======================================================================
 
-There are no keys: they are computed from URL and sketches. That they can be is checked for every record when it is
-packed. Another one follows its times as :mod:`~dedupcrawl.stores.redis.packed_records` packs it.
+There are no keys: they are computed from URL and sketches. Whether this is possible is checked for every record when
+it is packed. If it is not, the record follows its times as :mod:`~dedupcrawl.stores.redis.packed_records` packs it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class ValueCodec:
         return self._unpack(value, seen, key)
 
     def _unpack(self, value: bytes, seen: int, key: Callable[[], str]) -> Record:
-        """Unpack a value in Python, which says what is wrong with a damaged one."""
+        """Unpack a value in Python; the error of a damaged value says what is wrong."""
         start = _start_of(value)
         if self._sketches is None or start + _FIXED >= len(value) or value[start] & _LEAN != _LEAN:
             return unpack_record(value[start:], seen, key())

@@ -1,15 +1,15 @@
 """The protocol of claims over a sharded namespace: of pages that match, one is kept.
 
 No step is atomic over several nodes. So a page first files itself at its home, and places its id in the buckets of its
-keys; only then it reads what else is there. Of two pages that match, at least one meets the other.
+keys; only then it reads the other ids there. Of two pages that match, at least one finds the other.
 
-A page files itself as an open claim, which others respect. If it meets no claim that may drop it, it is kept. If it
-does, it withdraws, and files itself under another id as *pending*. Ids begin with the time of filing, and are the order
-of pending pages: a page waits for lower ids, and *wounds* higher ones. A wounded page claims only when it has found out
-that none of those is kept.
+A page files itself as an open claim, which other pages respect. If it finds no claim that may drop it, it is kept. If
+it finds one, it withdraws, and files itself under another id as *pending*. Ids begin with the time of filing, and are
+the order of pending pages: a page waits for lower ids, and *wounds* higher ones. A wounded page claims only when it has
+found out that none of the pages that wounded it is kept.
 
 A page is a generator of rounds: it yields commands, and is sent their replies. :meth:`ShardWriter.run` runs many
-pages at a time, and sends what all of them want in one round trip.
+pages at a time, and sends the commands of all of them in one round trip.
 
 ================================  =====================================================================
 step                              commands
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 PATIENCE = 1.0  #: seconds for which a page waits for pending ones; most take milliseconds
 REMEMBERED = 4096  #: pages that were blocked, until they are offered again
-DECIDED = 2000  #: milliseconds after which a page that claimed as it filed itself has read what it met
+DECIDED = 2000  #: milliseconds after which a page that filed itself as a claim has read all that it found
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  #: seconds between two rounds if all pages wait
 MOST_DRAWS = 64  #: ids that a page draws: if 64 are taken, nearly all are
 LOOK_RATE = 0.15  #: minimum share of duplicates: then reading first costs the servers less
@@ -307,7 +307,7 @@ class ShardWriter(ShardReader):
                 return end
 
     def _must_leave(self, judgement: FilingDecision, lookup: LookupState) -> bool:
-        """Whether a page is a copy, or has to wait: for a claim, or for pending pages since longer than usual."""
+        """Whether a page is a copy, or has to wait: for a claim, or for pages that are pending for long."""
         waited = time.monotonic() - lookup.waits_since if lookup.waits_since else 0.0
         is_late = bool(judgement.blockers) and waited >= PATIENCE
         return judgement.record is None or is_late or self._is_open(judgement, lookup)
@@ -332,13 +332,13 @@ class ShardWriter(ShardReader):
         return any(lookup.met[self.layout.short_id(id)][0].state != b"p" for id in judgement.blockers)
 
     def _is_decided(self, judgement: FilingDecision, lookup: LookupState) -> bool:
-        """Whether one of the blockers is a claim for so long that its page will not withdraw to contend."""
+        """Whether one of the blockers has been a claim for so long that its page will not withdraw."""
         before = self.now() - DECIDED
         found = [lookup.met[self.layout.short_id(id)][0] for id in judgement.blockers]
         return any(each.state != b"p" and filed_in(each.value) < before for each in found)
 
     def _join_rest(self, claim: UnsettledClaim, lookup: LookupState) -> Rounds[bool]:
-        """Place a page where others stood; return whether that shows ids that it has not met."""
+        """Place a page in the buckets that had other ids; return whether that shows ids that it has not found yet."""
         if not claim.joined.issuperset(claim.record.keys):
             rest = [key for key in dict.fromkeys(claim.record.keys) if key not in claim.joined]
             claim.joined.update(rest)  # even if the call fails
@@ -380,7 +380,7 @@ class ShardWriter(ShardReader):
             return []
         pairs = [self.layout.seal(claim.id) for claim in claims]
         sealed = yield [seal for seal, _ in pairs]
-        # Not in the same call: while a slot moves, the seal may be sent again after the command behind it is executed.
+        # Not in one call: while a slot moves, the seal may be sent again after the command behind it was executed.
         self.wire.later([end for (_, end), reply in zip(pairs, sealed, strict=True) if reply == 1])
         left = [claim for claim, reply in zip(claims, sealed, strict=True) if reply != 1]
         there = (yield [self.layout.commit(claim.id) for claim in left]) if left else []

@@ -1,4 +1,4 @@
-"""What is read of a sharded namespace: the pages under keys and ids, and whether their workers live."""
+"""Reads a sharded namespace: the pages under keys and ids, and whether their workers are alive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate
     from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout
 
-UNSEEN_LIFE = 1.0  #: seconds for which a worker is taken for alive whose lease was not seen to be renewed yet
+UNSEEN_LIFE = 1.0  #: seconds for which a worker counts as alive before its lease was seen to be renewed
 
 T = TypeVar("T")
 Rounds: TypeAlias = "Generator[Sequence[Command], list[Any], T]"
@@ -26,7 +26,7 @@ Rounds: TypeAlias = "Generator[Sequence[Command], list[Any], T]"
 
 @dataclass(slots=True)
 class UnsettledClaim:
-    """A page on its way: what must be withdrawn if it does not end well."""
+    """A page whose claim is not settled yet: everything that must be withdrawn if its claim fails."""
 
     id: bytes
     filed: int  #: milliseconds
@@ -47,7 +47,7 @@ class UnsettledClaim:
 
 @dataclass(slots=True)
 class LookupState:
-    """What a page has met."""
+    """The ids and records that a page has found."""
 
     layout: ShardLayout
     buckets: dict[bytes, list[bytes]] = field(default_factory=dict)  # by lookup key, where others are: newest last
@@ -65,7 +65,7 @@ class LookupState:
         self.buckets |= others
 
     def unmet(self) -> list[bytes]:
-        """The ids to read next: of each bucket the newest that are not known to be gone, as far as they count."""
+        """The ids to read next: in each bucket the newest that count and are not known to be gone."""
         if not self.buckets and not self.blockers:
             return []
         found: dict[bytes, None] = {}
@@ -88,7 +88,7 @@ class LookupState:
         return sorted(found, key=lambda candidate: candidate.id) if len(found) > 1 else found
 
     def restarted(self) -> LookupState:
-        """Return the state for the same page under another id, which has wounded nobody yet."""
+        """Return the state for this page under another id, which has wounded no page yet."""
         return LookupState(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
 
     def drop(self, id: bytes, *, is_gone: bool) -> None:
@@ -104,8 +104,8 @@ class ShardReader:
     Args:
         layout: the keys and commands.
         now: returns the time in milliseconds of the servers' clock, as far as it is known here.
-        lease: seconds. For a quarter of it, a worker that is alive is taken to stay alive. A page that has been
-            pending for longer does not count, even if its worker lives: a failover has lost what became of it.
+        lease: seconds. For a quarter of it, a worker that is alive is assumed to stay alive. A page that has been
+        pending for longer does not count, even if its worker is alive: a failover has lost its outcome.
         ttl: milliseconds after which a record no longer counts; None: never.
         asks_servers: whether leases follow the clock of a server; otherwise they follow ``now``, for tests.
     """
@@ -153,12 +153,12 @@ class ShardReader:
         return self.layout.candidate(id, found, self.tokens, self._witnessed)
 
     def dead(self, tokens: set[bytes]) -> Rounds[set[bytes]]:
-        """Return those of these workers whose lease has ended; our own count as alive."""
+        """Return the workers among these whose lease has ended; our own count as alive."""
         lives = (yield from self.alive(others)) if (others := tokens - self.tokens) else {}
         return {token for token, lives_on in lives.items() if not lives_on}
 
     def states(self, ids: Sequence[bytes]) -> Rounds[dict[bytes, ClaimEntry]]:
-        """Read what stands under ids, and change nothing."""
+        """Read the entries of ids, and change nothing."""
         peeked = [self.layout.peeked(reply) for reply in (yield [self.layout.peek(id) for id in ids])]
         found = {id: each for id, each in zip(ids, peeked, strict=True) if each is not None}
         rest = [id for id in ids if id not in found]
@@ -212,7 +212,7 @@ class ShardReader:
         return lives
 
     def _life_of(self, token: bytes) -> float:
-        """Return for how many seconds a worker is taken for alive: few until its lease was seen to be renewed."""
+        """Return for how many seconds a worker counts as alive: only a few until its lease was seen to be renewed."""
         return self._life if token in self._witnessed else min(self._life, UNSEEN_LIFE)
 
     def remove_dead(self, dead: Sequence[tuple[bytes, ClaimEntry]]) -> Rounds[set[bytes]]:

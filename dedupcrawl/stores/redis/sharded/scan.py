@@ -1,4 +1,4 @@
-"""What is done with all tags of a sharded namespace: listing, counting and removing."""
+"""Operations on all tags of a sharded namespace: listing, counting and removing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TAGS_AT_ONCE = 16  #: tags that are listed together
-BATCH = 100  #: fields of a tag in one call, which so takes the server a fraction of a millisecond
+BATCH = 100  #: fields of a tag in one call, so that a call takes the server a fraction of a millisecond
 SHELVES = 4  #: hashes of a tag, of either kind, whose memory is read
 OUTGROWN = 6  #: times the planned pages, beyond which servers no longer keep the hashes as flat lists
 SAMPLES = 64  #: records of a tag, and a sixteenth of its buckets, that are read to count them
@@ -32,9 +32,9 @@ SAMPLES = 64  #: records of a tag, and a sixteenth of its buckets, that are read
 def scanned(
     layout: ShardLayout, ask: Ask, tags: Iterable[int] = range(TAGS)
 ) -> Iterator[list[tuple[bytes, ClaimEntry]]]:
-    """Yield all records in batches, tag by tag; each of those that are there all the time once.
+    """Yield all records in batches, tag by tag. A record that is there all the time is yielded once.
 
-    A batch is what one round trip finds, even if it is empty: the caller determines how many there are at a time.
+    A batch has the records that one round trip finds, even if there are none.
     """
     for some in chunked(tags, TAGS_AT_ONCE):
         cursors = dict.fromkeys(some, b"0")

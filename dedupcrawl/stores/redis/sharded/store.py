@@ -1,6 +1,6 @@
 """A store whose namespace is sharded over all nodes of a cluster.
 
-Records and buckets are under 1,024 hash tags. What there is once, the configuration and the leases of workers, is under
+Records and buckets are under 1,024 hash tags. The configuration and the leases of workers exist once: they are under
 the tag of the namespace, as on a single server.
 """
 
@@ -136,7 +136,7 @@ class ShardedStore(ServerStore, JudgedStore):
     def _extend_lease(self, is_new: str) -> bool:
         """Begin or renew the lease; return False if there is none any more.
 
-        Where claims wait for replicas, it does too: others bury the claims of a worker that a failover has forgotten.
+        If claims wait for replicas, leases do too: others remove the claims of a worker that a failover has forgotten.
         """
         if not self._session.call("lease", self._lease, is_new, self._stats):
             return False
@@ -454,7 +454,7 @@ class ShardedStore(ServerStore, JudgedStore):
 
 
 class PlainOfferRegistry:
-    """Makes the judges of plain offers, and remembers what their callers compare before they offer again."""
+    """Makes the judges of plain offers, and remembers the candidates that callers compare before they offer again."""
 
     def __init__(self) -> None:
         self._compared: OrderedDict[tuple[Any, ...], frozenset[int]] = OrderedDict()
@@ -467,7 +467,7 @@ class PlainOfferRegistry:
         return PlainOfferJudge(record, frozenset() if known is None else known, 0 if known is not None else since)
 
     def remember(self, record: Record, end: Offer) -> None:
-        """Remember what a page is compared with: its caller will offer it again unless it is a copy."""
+        """Remember the candidates of a page: its caller will offer it again unless it is a copy."""
         with self._lock:
             self._compared[_identity(record)] = frozenset(hit.id for hit in end.candidates)
             while len(self._compared) > REMEMBERED:

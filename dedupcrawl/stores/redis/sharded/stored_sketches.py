@@ -1,6 +1,6 @@
-"""What can be computed from stored sketches by the scheme of a store alone: bucket keys, and fewer bytes for them.
+"""Computes bucket keys from stored sketches, and packs sketches into fewer bytes, by the scheme of a store alone.
 
-The scheme has the constants that shape keys and sketches, and not those that only compare: no detector can be built
+The scheme has the constants that shape keys and sketches, but not those that only compare: no detector can be built
 from it. The sketches of :class:`~dedupcrawl.detectors.exact.Exact` and :class:`~dedupcrawl.detectors.minhash.MinHash`
 are known here.
 """
@@ -53,7 +53,7 @@ class SketchCodec:
         self.maker = self._new_maker(constants, seed) if minhash is not None and is_compiled() else None
 
     def _new_maker(self, constants: Mapping[str, Any], seed: int) -> RecordBuilder:
-        """Return what computes the keys of a record in one call."""
+        """Return the compiled object that computes the keys of a record in one call."""
         counts = {"round": ROUNDS, "order": self.slots, "row": constants["rows"], "band": constants["bands"]}
         numbers = [seeded_constants(seed, purpose, count) for purpose, count in counts.items()]
         lengths = constants["characters"], constants["words"]
@@ -118,7 +118,7 @@ class SketchCodec:
 
 
 def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> SketchCodec | None:
-    """Return what reads the sketches of records; None if they have those of other detectors.
+    """Return the codec of the sketches of records; None if they have sketches of other detectors.
 
     Args:
         scheme: of the store, by name of detector (:func:`~dedupcrawl.detectors.registry.schemes`).

@@ -108,7 +108,8 @@ class _CommandBatch:
 class ShardTransport:
     """Sends commands to all nodes at once. Threads may call it at the same time.
 
-    A command whose node fails is sent again, to whoever has the slot then. All commands of the protocol bear that.
+    A command whose node fails is sent again, to the node that has the slot then. All commands of the protocol may be
+    executed twice.
 
     Args:
         address: the seeds, and how to connect.
@@ -168,7 +169,7 @@ class ShardTransport:
         return self.map.owners[command.slot]
 
     def later(self, commands: Sequence[Command]) -> None:
-        """Send commands with the next call of their node. They bear to be sent twice, or never; no reply is wanted."""
+        """Send commands with the next call of their node. They may be sent twice, or never; replies are ignored."""
         with self._lock:
             self._later += commands
 
@@ -202,7 +203,7 @@ class ShardTransport:
         if not are_answers(commands, replies):
             self.close()  # other replies may be mixed up as well
             raise InvalidReplyError(
-                f"The store {self._shown} cannot be used now: a node sends what is no reply to a command."
+                f"The store {self._shown} cannot be used now: a node sends an invalid reply to a command."
             )
         return replies
 
@@ -350,7 +351,7 @@ class ShardTransport:
     # -- nodes ----------------------------------------------------------------------------------
 
     def _new_map(self) -> NodeTable:
-        """Ask any node who has which slots."""
+        """Ask any node which node has which slots."""
         cause: Exception = NoConnection("no node is known")
         for place in list(dict.fromkeys([*self._idle, *self._seeds])):
             asking = _CommandBatch(place)
@@ -375,7 +376,7 @@ class ShardTransport:
         raise self._error(cause)
 
     def look_up_map(self) -> None:
-        """Ask again who has which slots; without an answer, the map stays as it is."""
+        """Ask again which node has which slots; without an answer, the map stays as it is."""
         with suppress(StoreError):  # the commands are sent again, and say what is wrong
             self.map = self._new_map()
 
