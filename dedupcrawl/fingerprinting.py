@@ -64,6 +64,7 @@ class Fingerprinter:
 
         Raises :class:`~dedupcrawl.page.document.TooSlowError` beyond a limit that is in force.
         """
+        page = page.as_compared()
         compared = _comparable(page)
         uncheckable = _without_usable_text(compared)
         if uncheckable:
@@ -102,6 +103,7 @@ class Fingerprinter:
         return found
 
     def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | UncheckedPage]:
+        pages = [page.as_compared() for page in pages]
         compared = [_comparable(page) for page in pages]
         batch = FeaturesBatch(compared, fold_chinese=self.fold_chinese)
         sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, compared, strict=True)
