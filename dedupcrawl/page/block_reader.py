@@ -34,7 +34,7 @@ from dedupcrawl.page.rules import (
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS, mark_discussion
+from dedupcrawl.page.structure import HEADINGS, listed_headings, mark_discussion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,7 +80,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
     tree, reasons, kept = classify(root, options)
-    reading = Reading(reasons, kept, kept)
+    reading = ChoiceResult(reasons, kept, kept)
     unread = unread_bytes(tree.blocks, reasons)
     chosen = corrected_blocks(tree, reasons, kept, unread)
     corrected = reading if chosen is None else _corrected(tree, reasons, chosen)
@@ -108,6 +108,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         blocks=_blocks(tree, corrected.reasons) if options.blocks else (),
         kind=kind,
         unread=unread,
+        listed=listed_headings(tree.blocks, reasons, KEPT_REASONS),
         visible=_visible(tree, reasons, kind),
         removed=_removed(root, texts, text, rest),
         layout=layout_signature(tree.elements, tree.parents, texts.container),
@@ -116,7 +117,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     )
 
 
-class Reading(NamedTuple):
+class ChoiceResult(NamedTuple):
     """A choice of blocks."""
 
     reasons: list[str]  #: of each block
@@ -124,7 +125,7 @@ class Reading(NamedTuple):
     in_sentences: int  #: of it, without links if the block model chose it
 
 
-def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> Reading:
+def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> ChoiceResult:
     """Return the choice of the block model, which leaves the reasons of other blocks as they are."""
     trim_choice(tree.blocks, chosen)
     corrected = [
@@ -133,10 +134,10 @@ def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> Readi
     ]
     kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     links = sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-    return Reading(corrected, kept, kept - links)
+    return ChoiceResult(corrected, kept, kept - links)
 
 
-def _is_compared(reading: Reading, corrected: Reading) -> bool:
+def _is_compared(reading: ChoiceResult, corrected: ChoiceResult) -> bool:
     """Return whether the choice of the rules is compared, although the block model may have corrected it.
 
     The model cuts the same article differently on two sites, so two articles are compared by the rules. A shorter text

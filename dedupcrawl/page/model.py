@@ -90,6 +90,7 @@ class Page:
     #: bytes of sentences that were removed, without links, landmarks and consent texts: where they are many times the
     #: main text, it may not be what the page is about
     unread: int = 0
+    listed: int = 0  #: linked headings between the first and the last block of the compared text: other pages
     visible: str = ""  #: all text of a page without main text, where it is long enough to be compared
     anchors: str = ""  #: text of topic-anchor blocks (reader ``"topic"``)
     heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text

@@ -78,11 +78,15 @@ def _is_value(reply: Any) -> bool:
 
 
 def _is_hit(reply: Any) -> bool:
-    """Return whether a reply is a record that was found: id, value, state of the claim, and 1 for an own one."""
-    if type(reply) is not list or len(reply) != 4:
+    """Return whether a reply is a record that was found: id, value, state of the claim, and 1 for an own one.
+
+    A scraped claim of another worker has two more parts: its token, and the time up to which its claims are renewed.
+    """
+    if type(reply) is not list or len(reply) not in {4, 6}:
         return False
-    id, value, state, mine = reply
-    return type(id) is int and 0 < id <= MAX_ID and _is_value(value) and type(state) is int is type(mine)
+    id, value, state, mine, *worker = reply
+    is_record = type(id) is int and 0 < id <= MAX_ID and _is_value(value) and type(state) is int is type(mine)
+    return is_record and (not worker or (type(worker[0]) is bytes and is_whole(worker[1])))
 
 
 def _are_hits(reply: Any) -> bool:
@@ -114,7 +118,7 @@ _REPLIES: dict[str, Callable[[Any], bool]] = {
     "release": _are_ids,
     "own_claims": _are_ids,
     "withdraw_offers": is_bytes,
-    "open_namespace": lambda reply: is_row(reply, is_bytes_or_none, is_bytes_or_none, is_bytes_or_none),
+    "open_namespace": lambda reply: is_row(reply, *[is_bytes_or_none] * 4),
     "renew": is_whole,
     "lease": is_flag,
     "leave": is_flag,
@@ -122,6 +126,7 @@ _REPLIES: dict[str, Callable[[Any], bool]] = {
     "forget": lambda reply: is_row(reply, is_whole, is_flag, _are_texts, _are_others),
     "forget_scan": lambda reply: is_row(reply, is_whole, _is_place, _are_texts),
     "prune": lambda reply: is_row(reply, is_whole, _is_place, _are_texts),
+    "last_id": is_whole,
     "retract": is_flag,
 }
 

@@ -97,7 +97,7 @@ _CHECKS: dict[str, Check] = {
     "remove": _flag,
     "join": _bytes,
     "leave": _flag,
-    "alive": lambda words, reply: is_list(reply, is_flag) and len(reply) == len(words) - 5,
+    "alive": lambda words, reply: is_list(reply, is_whole) and len(reply) == len(words) - 5,
     "keep_lease": _flag,
     "list": lambda _, reply: is_row(reply, is_bytes, lambda found: is_list(found, _is_listed)),
     "sweep": lambda _, reply: is_list(reply, _is_field),
