@@ -17,7 +17,8 @@ from dedupcrawl import Deduplicator, Page
 from dedupcrawl.decision import Claim
 from dedupcrawl.errors import DedupError
 from dedupcrawl.stores.base import Record
-from dedupcrawl.stores.redis.replies import MAX_ELEMENTS, ReplyFilter
+from dedupcrawl.stores.redis.replies import MAX_ELEMENTS, ReplyFilter, is_reply
+from dedupcrawl.stores.redis.scripts import OPERATIONS as SCRIPT_OPERATIONS
 from tests.batch.corpus import story
 from tests.stores.garbling import WAYS, Garbler, end_of_reply
 from tests.stores.servers import Server, binaries, cluster_port
@@ -41,6 +42,11 @@ def node() -> Iterator[Server]:
         yield server
     finally:
         server.remove()
+
+
+@pytest.mark.parametrize("operation", [each for some in SCRIPT_OPERATIONS.values() for each in some])
+def test_a_float_is_no_reply_to_any_operation(operation: str) -> None:
+    assert not is_reply(operation, 0.5)
 
 
 @pytest.mark.parametrize("seed", range(3))
