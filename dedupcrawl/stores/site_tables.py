@@ -102,8 +102,7 @@ class SiteTables:
     def merge_sites(self, added: Mapping[str, bytes]) -> dict[str, bytes]:  # noqa: ARG002
         """Add the counts of packed tables to the stored ones, and return these, for the same sites.
 
-        Counts of two workers that arrive at a server at the same moment may be lost: the tables are estimates that
-        never count too much. Above ``MAX_SITES`` tables, any of them are removed.
+        Counts of several workers are all added, whenever they arrive. Above ``MAX_SITES`` tables, any of them go.
 
         Args:
             added: packed tables by site; an empty value adds nothing.

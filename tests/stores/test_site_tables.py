@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -143,3 +144,19 @@ def test_a_store_that_keeps_no_tables() -> None:
     tables = SiteTables()
     assert tables.merge_sites({"a.example": packed({1: 1})}) == tables.load_sites(["a.example"]) == {}
     assert ([*tables.sites()], tables.forget_sites(["a.example"]), tables.prune_sites(0.0)) == ([], 0, 0)
+
+
+def test_counts_that_workers_add_at_once_are_all_there(opener: Opener) -> None:
+    stores = [opener()] * 2 if "memory" in opener.url else [opener(), opener()]
+    rounds, sites = 60, ("a.example", "b.example")
+
+    def work(store: Store) -> None:
+        for line in range(rounds):
+            store.merge_sites({site: packed({line % 5: 1}, pages=1) for site in sites})
+
+    with ThreadPoolExecutor(2) as threads:
+        [*threads.map(work, stores)]
+    for store in stores:
+        tables = [unpack_site(value) for value in store.load_sites(sites).values()]
+        assert [table.pages for table in tables] == [2 * rounds, 2 * rounds]
+        assert [table.lines for table in tables] == [dict.fromkeys(range(5), 2 * rounds // 5)] * 2

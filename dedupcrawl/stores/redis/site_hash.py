@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from hashlib import sha1
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
+from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.redis.replies import is_bytes, is_bytes_or_none, is_list
 from dedupcrawl.stores.site_tables import MAX_SITES, SiteTables, merge_site
+from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +22,19 @@ T = TypeVar("T")
 
 SITES = "sites"  #: name of the key
 AT_ONCE = 1000  #: tables in one command
+ATTEMPTS = 50  #: to merge tables that other workers change meanwhile; each attempt that fails is the success of another
+
+#: Site, SHA-1 of the table that a worker has read, new table, and so on: puts each new table in place of the one that
+#: was read. Returns the sites whose tables are others by now, and these.
+_SWAP = """
+local others = {}
+for at = 1, #ARGV, 3 do
+  local site, present = ARGV[at], redis.call('HGET', KEYS[1], ARGV[at]) or ''
+  if redis.sha1hex(present) == ARGV[at + 1] then redis.call('HSET', KEYS[1], site, ARGV[at + 2])
+  else others[#others + 1], others[#others + 2] = site, present end
+end
+return others
+"""
 
 
 class ClientSession(Protocol):
@@ -38,26 +56,50 @@ class RedisSiteTables(SiteTables):
         self._session, self._key = session, names.key(SITES)
 
     def load_sites(self, sites: Sequence[str]) -> dict[str, bytes]:
-        if not sites:
-            return {}
-        found = self._session.with_client(lambda client: client.hmget(self._key, [*map(_encoded, sites)]))
-        values = cast("list[bytes | None]", found)
-        return {site: value for site, value in zip(sites, values, strict=True) if value is not None}
+        found: dict[str, bytes] = {}
+        for some in chunked(sites, AT_ONCE):
+            found |= self._session.with_client(partial(self._load, some))
+        return found
+
+    def _load(self, sites: Sequence[str], client: Redis | RedisCluster) -> dict[str, bytes]:
+        reply: Any = client.hmget(self._key, [*map(_encoded, sites)])
+        rows = zip(sites, _checked(is_list(reply, is_bytes_or_none), reply), strict=True)
+        return {site: value for site, value in rows if value is not None}
 
     def merge_sites(self, added: Mapping[str, bytes]) -> dict[str, bytes]:
-        found = self.load_sites([*added])
-        changed = {site: merge_site(found.get(site), value) for site, value in added.items() if value}
-        if changed:
-            self._session.with_client(lambda client: self._put(client, changed))
-        return found | changed
+        """Do as the contract says. A table that another worker changes meanwhile is read and merged again.
 
-    def _put(self, client: Redis | RedisCluster, changed: Mapping[str, bytes]) -> None:
-        rows: Any = {_encoded(site): value for site, value in changed.items()}
-        client.hset(self._key, mapping=rows)
+        Raises:
+            StoreError: the server failed. Counts of other tables in this call may be stored: added again, they are
+                counted twice, which leaves out a line a few pages too early.
+        """
+        found = self.load_sites([*added])
+        pending = {site: value for site, value in added.items() if value}
+        for _ in range(ATTEMPTS):
+            if not pending:
+                return found
+            changed = {site: merge_site(found.get(site), value) for site, value in pending.items()}
+            others: dict[str, bytes] = {}
+            for some in chunked(changed, AT_ONCE):
+                others |= self._session.with_client(partial(self._swap, {site: changed[site] for site in some}, found))
+            found |= changed | others
+            pending = {site: pending[site] for site in others}
+        raise StoreError(f"Other workers change the tables of {len(pending)} sites all the time.")
+
+    def _swap(
+        self, changed: Mapping[str, bytes], found: Mapping[str, bytes], client: Redis | RedisCluster
+    ) -> dict[str, bytes]:
+        """Store tables in place of those that were found; return those that are others by now."""
+        names = {site.encode("utf-8", "surrogatepass"): site for site in changed}
+        rows = [(name, _digest(found.get(site, b"")), changed[site]) for name, site in names.items()]
+        arguments = cast("list[str]", [part for row in rows for part in row])
+        reply: Any = client.eval(_SWAP, 1, self._key, *arguments)
+        parts = _checked(is_list(reply, is_bytes) and len(reply) % 2 == 0, reply)
         excess = client.hlen(self._key) - MAX_SITES
         if excess > 0:
-            victims = cast("list[bytes]", client.hrandfield(self._key, min(excess, AT_ONCE)))
-            client.hdel(self._key, *cast("list[str]", victims))
+            victims = cast("list[str]", client.hrandfield(self._key, min(excess, AT_ONCE)))
+            client.hdel(self._key, *victims)
+        return {names[name]: value for name, value in zip(parts[::2], parts[1::2], strict=True)}
 
     def sites(self) -> Iterator[tuple[str, bytes]]:
         rows: Any = self._session.with_client(lambda client: [*client.hscan_iter(self._key, count=AT_ONCE)])
@@ -71,6 +113,17 @@ class RedisSiteTables(SiteTables):
         """Return the number of tables, and their bytes."""
         lengths = [len(site) + len(value) for site, value in self.sites()]
         return len(lengths), sum(lengths)
+
+
+def _checked(is_reply: bool, reply: Any) -> Any:
+    """Return a reply. ``ValueError`` means within ``with_client`` that it is none."""
+    if not is_reply:
+        raise ValueError(type(reply).__name__)
+    return reply
+
+
+def _digest(value: bytes) -> str:
+    return sha1(value, usedforsecurity=False).hexdigest()
 
 
 def _encoded(site: str) -> str:
