@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -101,6 +101,15 @@ def test_a_reprint_that_comes_first_is_found_too() -> None:
         verdicts = crawl([first, *blog()], dedup)
         assert verdicts[POSTS[9].on()[0]].of == first[0]
         assert sum(verdict.keep for verdict in verdicts.values()) == len(POSTS)
+
+
+def test_a_reprint_of_a_short_page_with_its_repeated_text_is_found() -> None:
+    """Little would be left of the page, and the other site has the repeated text too: all of it is compared."""
+    posts = [replace(post, paragraphs=1) for post in POSTS]
+    with Deduplicator() as dedup:
+        crawl(blog(posts), dedup)
+        url, html = posts[9].on(PAPER, after="", before=LIFE)
+        assert dedup.add(html=html, url=url).of == posts[9].on()[0]
 
 
 def test_copies_on_the_site_itself_are_found_before_and_after_it_is_known() -> None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 KNOWN_PAGES = 3  #: a line on at least so many counted pages is repeated text
 MIN_OWN_BYTES = 200  #: of lines that no page of the site had before: with less, a page does not count
 MIN_OWN_SHARE = 0.1  #: the same as a share of its text
-MIN_LEFT_BYTES = 200  #: if less would be left of a text, all of it is compared
+MIN_LEFT_BYTES = 600  #: if less would be left of a text, all of it is compared: a copy of it may have the rest too
 MIN_LEFT_SHARE = 0.1  #: the same as a share of the text
 MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this share of it is not known
 MIN_LINE_BYTES = 20  #: shorter lines are not counted: cells and labels are many, and weigh little
