@@ -28,7 +28,7 @@ from zlib import crc32
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.sites.registrable_domain import site_of
-from dedupcrawl.stores.site_tables import SiteTable, SiteView, unpack_site
+from dedupcrawl.stores.site_tables import MAX_SITE_CHARS, SiteTable, SiteView, unpack_site
 from dedupcrawl.text.features import compared_text
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this sha
 MIN_LINE_BYTES = 20  #: shorter lines are not counted: cells and labels are many, and weigh little
 FIRST_LINES, LAST_LINES = 6, 10  #: new lines of a page that are counted: what a site repeats stands at either end
 MIN_LISTED = 2  #: linked headings within the main text of a page that lists others
-MAX_SITE_CHARS = 255  #: of the name of a site, as of any host; longer ones have no table
 MAX_READ_LINES = 1000  #: of a page; the others are neither counted nor left out
 MAX_LOADED_LINES = 400_000  #: entries of all tables in a process, about 40 MB
 EXCHANGE_PAGES = 128  #: pages that a process counts before the store gets its counts
@@ -186,6 +185,13 @@ class SiteTracker:
         while self._lines > MAX_LOADED_LINES and len(self._tables) > 1:
             self._lines -= len(self._tables.popitem(last=False)[1].lines)
         return table
+
+
+def repeated_lines(value: bytes) -> bytes:
+    """Return a packed table with its repeated lines only; b"" if it has none. It changes with them alone."""
+    table = unpack_site(value)
+    lines = {line: KNOWN_PAGES for line, pages in sorted(table.lines.items()) if pages >= KNOWN_PAGES}
+    return SiteTable(len(lines), lines).pack(0.0) if lines else b""
 
 
 def _view(site: str, page: Page, lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> SiteView:

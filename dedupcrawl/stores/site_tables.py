@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 BASE_LINES, PAGE_LINES, MAX_LINES = 16, 10, 4096
+MAX_SITE_CHARS = 255  #: of the name of a site, as of any host; longer ones have no table
 MAX_COUNT = 255  #: pages of a line that are counted
 MAX_SITES = 100_000  #: tables that a store keeps; with more, any of them are removed
 
 _HEAD = Struct(">II")
 _LINE = Struct(">IB")
+MAX_TABLE_BYTES = _HEAD.size + MAX_LINES * _LINE.size  #: of a packed table
 
 
 @dataclass(slots=True)
