@@ -157,6 +157,8 @@ def import_(
 ) -> None:
     """Add exported records to a store of any kind; records that it has already stay unchanged.
 
+    What a site repeats (see DEDUP_SITE_MEMORY) is added if the store knows nothing of the site.
+
     The whole file is checked before the first record is added.
     """
     if where == MEMORY:
@@ -167,7 +169,8 @@ def import_(
         name = header.namespace if namespace is None else namespace
         with open_store(where, namespace=name, scheme=json.loads(header.scheme), secret=header.secret) as opened:
             done = import_records(file, opened, lambda them: bars.track("importing", them, header.records), header)
-    print_line(f"{done.new} records imported into {printable(name)}, {done.known} were there")
+    sites = f"; {done.sites} sites" if done.sites else ""
+    print_line(f"{done.new} records imported into {printable(name)}, {done.known} were there{sites}")
 
 
 def _record_check(scheme: str, secret: SecretSeed | None) -> Callable[[Record], None]:
