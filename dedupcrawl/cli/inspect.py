@@ -33,7 +33,7 @@ from dedupcrawl.config import Config, recovered, with_constant
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import Page, PageError, ReadOptions
-from dedupcrawl.sites.site_memory import SiteTracker
+from dedupcrawl.sites.text_notes import text_notes
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
 from dedupcrawl.stores.workers import printable
@@ -42,19 +42,16 @@ from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.tools.report.html_bundle import LanguageCode
-from dedupcrawl.utils.formatting import counted, size
+from dedupcrawl.utils.formatting import size
 from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dedupcrawl.stores.base import Store, StoreInfo
+    from dedupcrawl.stores.base import StoreInfo
     from dedupcrawl.tools.inspect.comparison import ComparisonResult
     from dedupcrawl.tools.inspect.inspection import InspectedPage
     from dedupcrawl.utils.redaction import SecretSeed
 
 
-MAX_REPEATED_LINES, MAX_REPEATED_CHARS = 20, 80  #: lines that a site repeats, and characters of each, in notes
 _MAX_BLOCK_CHARS = 160  #: text of a block in the table
 _MAX_TITLE_CHARS, _MAX_SENTENCE_CHARS = 200, 4000  #: printed on the terminal
 
@@ -126,7 +123,8 @@ def inspect(
             info = store.info()
         config, notes = _config(info, reader, assignments, store.secret if store else None, project=project)
         inspected = _inspect_page(where, config, timeout, url)
-        inspected = replace(inspected, notes=(*inspected.notes, *_text_notes(inspected.page, store, config)))
+        tables = store if config.site_memory else None
+        inspected = replace(inspected, notes=(*inspected.notes, *text_notes(inspected.page, tables)))
         if store and info:
             name = f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
             in_store = compare_with_store(inspected.page, store, config, name, notes)
@@ -138,27 +136,6 @@ def inspect(
     _print_result(file, inspected, in_store, beside)
     if open_:
         open_in_browser(file.resolve().as_uri(), f"the page is {file}")
-
-
-def _text_notes(page: Page, store: Store | None, config: Config) -> Iterator[str]:
-    """Yield how the compared text differs from the main text, and which lines its site repeats."""
-    if page.compared is not None:
-        yield (
-            f"Another text is compared: {counted(len(page.compared), 'character')} that the rules alone found, "
-            f"where the block model found {len(page.text):,}."
-        )
-    if store is None or not config.site_memory:
-        return
-    repeated = SiteTracker(store, remote=False).repeated(page)
-    for line in repeated[:MAX_REPEATED_LINES]:
-        yield f"Not compared, as it is on {counted(line.pages, 'page')} of this site: {shortened(line.text)}"
-    if len(repeated) > MAX_REPEATED_LINES:
-        yield f"{counted(len(repeated) - MAX_REPEATED_LINES, 'more line')} that its site repeats."
-
-
-def shortened(text: str) -> str:
-    """Return the beginning of a line."""
-    return text if len(text) <= MAX_REPEATED_CHARS else f"{text[:MAX_REPEATED_CHARS]}…"
 
 
 def default_name(where: str) -> str:

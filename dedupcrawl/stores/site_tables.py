@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 BASE_LINES, PAGE_LINES, MAX_LINES = 16, 10, 4096
+SPARE_LINES = 160  #: above the limit of a table in memory, so that it is not sorted for each page
 MAX_SITE_CHARS = 255  #: of the name of a site, as of any host; longer ones have no table
 MAX_COUNT = 255  #: pages of a line that are counted
 MAX_SITES = 100_000  #: tables that a store keeps; with more, any of them are removed
@@ -43,21 +45,25 @@ class SiteTable:
     lines: dict[int, int] = field(default_factory=dict)  #: CRC-32 of a line → pages, the oldest first
 
     def add(self, lines: Iterable[tuple[int, int]], pages: int) -> None:
-        """Add the lines of other pages; those above the limit go, the oldest of those seen once first."""
+        """Add the lines of other pages. ``SPARE_LINES`` above the limit, the oldest of those seen once go first."""
         self.pages = min(self.pages + pages, 0xFFFFFFFF)
         for line, count in lines:
             self.lines[line] = min(self.lines.get(line, 0) + count, MAX_COUNT)
-        excess = len(self.lines) - min(MAX_LINES, BASE_LINES + PAGE_LINES * self.pages)
-        if excess > 0:
-            self._remove(excess)
+        if self._excess() > SPARE_LINES:
+            self._trim()
 
-    def _remove(self, excess: int) -> None:
-        seldom = sorted(self.lines.items(), key=lambda item: item[1])[:excess]  # stable: the oldest of a count first
+    def _excess(self) -> int:
+        return len(self.lines) - min(MAX_LINES, BASE_LINES + PAGE_LINES * self.pages)
+
+    def _trim(self) -> None:
+        seldom = sorted(self.lines.items(), key=itemgetter(1))[: self._excess()]  # stable: the oldest of a count first
         for line, _ in seldom:
             del self.lines[line]
 
     def pack(self, now: float) -> bytes:
-        """Return the table as bytes; ``now`` is the Unix time in seconds."""
+        """Return the table as bytes, without lines above the limit; ``now`` is the Unix time in seconds."""
+        if self._excess() > 0:
+            self._trim()
         head = _HEAD.pack(int(now) & 0xFFFFFFFF, self.pages)
         return head + b"".join([_LINE.pack(line, count) for line, count in self.lines.items()])
 
