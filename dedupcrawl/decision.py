@@ -16,9 +16,9 @@ from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import TEMPLATE, sketch_count, text_sketch_index
 from dedupcrawl.identity.identity_sketch import unread_reason
 from dedupcrawl.identity.siblings import UNREADABLE, is_refresh, why_different, why_siblings
-from dedupcrawl.page.document import TOO_SLOW
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
 from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
+from dedupcrawl.page.time_limit import TOO_SLOW
 from dedupcrawl.sites.registrable_domain import site_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ UNCHECKED_REASONS = {
     TEMPLATE: "its site repeats all of its text on other pages",
     "consent": "only a request for consent to cookies was found on it",
     LITTLE_READ: "most of its text was left out as no main text, and may tell it from others",
-    UNREADABLE: "the stored names and values of it or of a page like it cannot be read, and may tell it from that page",
+    UNREADABLE: "the names and values stored for it or for a similar page cannot be read, so it is not known whether "
+    "it is a copy",
     "short": "its text is shorter than DEDUP_MIN_CHARS or has too few letters; only the detector exact, which is not "
     "in use, compares such texts",
     "no-fingerprint": "its text has too few features for the detectors in use",

@@ -18,8 +18,8 @@ from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.filing import FilingClient, LeaseMonitor
 from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage, without_fragment
 from dedupcrawl.page import PageError, ReaderError, read_page
-from dedupcrawl.page.document import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.page.model import Page
+from dedupcrawl.page.time_limit import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class RecordJudge:
-    """Judges a page for a store that asks whenever it has met more candidates."""
+    """Judges a page for a store that asks again whenever it has found more candidates."""
 
     matcher: Matcher  #: compares the page with its candidates
     policy: Policy  #: decides
@@ -256,9 +256,9 @@ CLOCKS: Sequence[Callable[[], float]] = (_SINCE_BOOT, time.time)
 
 
 class LeaseMonitor:
-    """Counts how often the lease of this process may have ended. Thread-safe.
+    """Counts how often the lease of this process, and of no other worker, may have ended. Thread-safe.
 
-    A lease has ended if any of the clocks has advanced by its duration since the last renewal began. A clock that
+    The lease has ended if any of the clocks has advanced by its duration since the last renewal began. A clock that
     was set forward costs one needless check of the open claims; one that was set back hides nothing from the other.
 
     Args:
@@ -281,8 +281,8 @@ class LeaseMonitor:
     def lapses(self) -> int:
         """How often the lease has ended so far.
 
-        A claim that was made at a lower count may be another worker's by now. One that was made at this count, or was
-        found in the store after a renewal at this count, is not.
+        A claim made at a lower count may be another worker's by now. A claim made at this count, or found in the store
+        after a renewal at this count, still belongs to this process.
         """
         with self._lock:
             now = self.now()

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.detectors.exact import HASH_BYTES, Exact
 from dedupcrawl.identity.identity_sketch import sketch_identity, unread_identity
-from dedupcrawl.page.document import check_time
 from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.page.signatures import LITTLE_READ, with_layout
+from dedupcrawl.page.time_limit import check_time
 from dedupcrawl.sites.registrable_domain import host_of
 from dedupcrawl.stores.base import KEY_BYTES, Record, RecordContext, bucket_keys, key_personalization, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text, is_compiled, loaded, normalizer
@@ -82,7 +82,7 @@ class Fingerprinter:
             track_url: as above.
             view: the page as its site knows it. What the site repeats is not compared.
 
-        Raises :class:`~dedupcrawl.page.document.TooSlowError` beyond a limit that is in force.
+        Raises :class:`~dedupcrawl.page.time_limit.TooSlowError` beyond a limit that is in force.
         """
         page = page.as_compared()
         compared = _comparable(page)

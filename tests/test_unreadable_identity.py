@@ -125,6 +125,6 @@ def test_explain_names_the_reason(url: str) -> None:
     assert done.exit_code == 0, done.output
     assert f"unchecked({UNREADABLE}), kept of {FIRST}" in done.stdout
     assert (
-        "It is unchecked, and kept: the stored names and values of it or of a page like it cannot be read"
+        "It is unchecked, and kept: the names and values stored for it or for a similar page cannot be read"
         in done.stdout
     )

@@ -174,7 +174,7 @@ def import_(
 
 
 def _record_check(scheme: str, secret: SecretSeed | None) -> Callable[[Record], None]:
-    """Return what raises ``DamageError`` for a record whose sketches are not those of a configuration.
+    """Return a function that raises ``DamageError`` if a record has no sketches of this configuration.
 
     Without the optional package of a detector, sketches are counted only.
 
@@ -191,7 +191,7 @@ def _record_check(scheme: str, secret: SecretSeed | None) -> Callable[[Record], 
 
 
 def _import_check(file: Path, header: ExportHeader) -> Callable[[Record], None]:
-    """Do the same for an export; the error names the file."""
+    """Return the check of an imported file's records; an error names the file."""
     try:
         return _record_check(header.scheme, header.secret)
     except DedupError as error:
@@ -199,7 +199,7 @@ def _import_check(file: Path, header: ExportHeader) -> Callable[[Record], None]:
 
 
 def _export_check(scheme: str, secret: SecretSeed | None) -> Callable[[Record], None]:
-    """Do the same; a store of another version is exported as it is."""
+    """Return the check of exported records; those of a store of another version are not checked."""
     try:
         return _record_check(scheme, secret)
     except DedupError:

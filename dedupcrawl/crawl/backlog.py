@@ -317,7 +317,10 @@ class Backlog:
                 self._discard_left_behind(self._spool)
 
     def _discard_left_behind(self, spool: SpoolFolder) -> None:
-        """Remove the pages that earlier crawls left: filed in the emptied namespace, they would count as known."""
+        """Remove the spooled pages of earlier crawls.
+
+        If they were filed after a reset, this crawl would drop its own copies as known.
+        """
         for file in spool.files():
             try:
                 file.clear()

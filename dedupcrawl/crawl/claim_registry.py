@@ -65,7 +65,10 @@ class ClaimRegistry:
         return len(self.open) + max(self._in_feeds, 0)
 
     def wait_for_feeds(self, claim: ItemClaim) -> None:
-        """Forget a scraped claim, for which no page waits; until its feeds are closed, their tracker has it."""
+        """Remove a scraped claim from ``open``: no page waits for it.
+
+        The feed tracker keeps it until its feeds are closed.
+        """
         if claim.claim is not None and self.open.pop(claim.claim.id or 0, None) is not None:
             self._in_feeds += 1
 

@@ -168,8 +168,8 @@ def _missing_end(file: IO[bytes], path: Path, quote: bytes, encoding: str) -> by
     Args:
         file: open for appending. What is left of a character is removed, so that the file can be decoded.
         path: of the file.
-        quote: the sign between two of which lines do not end; b"" if there is none.
-        encoding: of the file. Of one whose line ends are not those of ASCII nothing is missing.
+        quote: the quotation mark of the format; a line end inside quotation marks ends no row. b"": it has none.
+        encoding: of the file. If its line ends are not those of ASCII, nothing counts as missing.
     """
     if not file.seekable() or "\n".encode(encoding) != b"\n":
         return b""

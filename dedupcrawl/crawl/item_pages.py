@@ -234,7 +234,8 @@ class ItemPages:
     def is_only_item(self, key: int) -> bool:
         """Whether at most one item is about the page with this key, so that the page alone decides about it.
 
-        If it has others, what was added to an item on another page may be new although that page is not.
+        If several items are about it, a later page may have added new data to one of them. Then the later page
+        decides too.
         """
         return not self._urls.get(key, 0) & (_OWN_ITEM | _NAMED_AGAIN)
 
@@ -313,7 +314,10 @@ class ItemPages:
         return OTHER_ITEM if is_list and is_here else ""
 
     def _why_other_page(self, origin: ItemSource, response: Response, of: int) -> str | None:
-        """Do the same for an item with the URL of a page that cannot be judged; None if that page does not matter."""
+        """Return why an item is kept if its URL is that of a page that cannot be judged.
+
+        "" if it is dropped; None if that page does not matter.
+        """
         if origin.key == of or is_canonical_url(origin.key, response):
             return None
         known = self._urls.get(origin.key, 0)

@@ -435,7 +435,10 @@ class DedupSpiderMiddleware:
             response.meta[META_KEY] = self._reader.view(response)
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Register the response of each item, keep pages of which a request carries one; mark the end of the output."""
+        """Register the response of each item, and mark the end of the output.
+
+        If a request carries an unfinished item, the page of the response is kept.
+        """
         add_item, pages = self._responses.add_item, self._pages if self._judges_pages else None
         try:
             async for output in result:

@@ -19,9 +19,10 @@ from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.decision import BY_URL, Status, Verdict, unchecked
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.page import Page, PageError, read_response
-from dedupcrawl.page.document import TOO_SLOW, TooSlowError, check_body, time_limit
+from dedupcrawl.page.document import check_body
 from dedupcrawl.page.options import BUILT_IN
 from dedupcrawl.page.readers import response_text
+from dedupcrawl.page.time_limit import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.text.features import utf8_length
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dedupcrawl.crawl.items import OutcomeCounts, PageRecorder, PageState
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
-from dedupcrawl.page.document import TOO_SLOW
+from dedupcrawl.page.time_limit import TOO_SLOW
 from dedupcrawl.sites.registrable_domain import host_of
 from dedupcrawl.sites.site_counts import SiteCounts
 from dedupcrawl.stores.workers import WorkerStats

@@ -41,8 +41,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.25  #: seconds before the first probe of an outage; doubles each time
-#: Upper limit of the pause in seconds, unless a third of the lease is less. A store that falters answers at times only,
-#: and leases are to be renewed then.
+#: Upper limit of the pause in seconds, unless a third of the lease is less. A faltering store answers only at times:
+#: leases must be renewed in such a moment.
 LONGEST_PAUSE = 1.0
 RECOVERY = 10.0  #: seconds in which other workers notice that the store is back, unless 5/12 of the lease is less
 DELIVERY_ATTEMPTS = 3  #: after which the store counts as away, although it replies to other calls

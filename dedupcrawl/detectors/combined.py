@@ -11,7 +11,7 @@ from dedupcrawl.detectors.base import Assessment, Detector, Fingerprint, Match, 
 from dedupcrawl.detectors.random_projection import RandomProjection
 from dedupcrawl.detectors.shingling import Shingling
 from dedupcrawl.errors import DamageError, SettingError
-from dedupcrawl.page.document import check_time
+from dedupcrawl.page.time_limit import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -41,7 +41,7 @@ def bucket_keys(hashes: Hashes) -> tuple[bytes, ...]:
 
 
 def bucket_keys_of_many(hashes: Hashes) -> list[tuple[bytes, ...]]:
-    """Return such keys for each row of a matrix of 64-bit hashes."""
+    """Return the keys of :func:`bucket_keys` for each row of a matrix of 64-bit hashes."""
     packed = mix(hashes.copy()).astype("<u8", copy=False).tobytes()
     step = _KEY_BYTES * hashes.shape[1]
     return [

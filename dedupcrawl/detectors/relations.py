@@ -152,8 +152,8 @@ class SlotOverlap:
     def match(self, new: TextSize, old: TextSize, bounds: MatchLimits) -> Match | None:
         """Return the match of two pages, given their sizes.
 
-        Containment multiplies the estimate and its error by up to the ratio of the sizes. Therefore less than
-        one agreeing slot in eight is not significant.
+        If one page is much longer, computing the containment enlarges the error of the estimate. So a pair with fewer
+        than one agreeing slot in eight never matches.
         """
         if self.agreeing * _MIN_AGREEMENT < self.slots or self.similarity > self.limit(new, old):
             return None

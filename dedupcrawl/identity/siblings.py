@@ -1,8 +1,8 @@
 """Whether two pages of one site whose texts match are about different things.
 
 Near-equal text is a copy only if both pages are about the same thing. A copy under another URL has the same
-names, or names that say less ("Print"). Of *siblings*, such as two sizes of one screw, each has names or values
-that the other lacks, and the text belongs to neither name alone. Names are compared in pairs, so that what a
+names, or names that say less ("Print"). *Siblings* are two pages such as two sizes of one screw: each has names or
+values that the other lacks, and their text describes both. Names are compared in pairs, so that what a
 site adds to all of its titles does not matter.
 
 The terms:
@@ -49,7 +49,8 @@ MIN_ALIKE = 0.5  #: titles without headings that share at least this part of the
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles that the texts do not mention differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
-MIN_LABELS = 1  #: short lines that two pages with different layouts share, if their other ones are facts of one kind
+#: With two layouts, short lines beside the main text are compared only if the pages share this many short lines.
+MIN_LABELS = 1
 
 NAMES_IN_TEXT = "names, each in its own text"
 HEADINGS = "headings over a text that is about neither"
@@ -106,7 +107,7 @@ def _why_different_things(
         return VALUES_BESIDE
     if is_foreign and _shorts_differ(mine, other, same_layout=same_layout):
         return SHORT_FACTS
-    # Without a name a text is about nothing that its sentences could tell apart.
+    # Sentences are compared only if both pages have a name.
     is_named = bool(mine.names.items and other.names.items)
     is_compared = by_sentences and is_named and not equal_text
     return SENTENCES if is_compared and sentences_differ(mine.sentences, other.sentences) else ""
@@ -230,7 +231,7 @@ class _Names(NamedTuple):
 
     @property
     def about_in_body(self) -> float:
-        """The same, without the lines of the text that are a heading or title."""
+        """Like :attr:`about`, without the lines of the text that are a heading or title."""
         return max(about(names.items, own, BODY) if _telling(own) > 1 else 0.0 for names, own in self._both)
 
     @property
@@ -284,7 +285,10 @@ def _is_site_name(names: HashSample, heading: frozenset[int], other: HashSample)
 
 
 def _is_titled_like(names: HashSample, other: HashSample) -> bool:
-    """Return whether the title of a page under a heading of many pages names what the other page is headed by."""
+    """Return whether a page's title contains the other page's heading, and that page's text is about its heading.
+
+    The page's own heading may be one that many pages have.
+    """
     heading = _heading(other)
     is_said = bool(heading) and about(other.items, heading) >= MIN_ABOUT
     return is_said and all(names.items.get(key, 0) & TITLE for key in heading)
@@ -313,8 +317,8 @@ def _any(names: HashSample, some: Iterable[int], flags: int) -> bool:
 def _values_differ(new: HashSample, old: HashSample, *, is_brief: bool, is_foreign: bool) -> bool:
     """Return whether each page has many values that the other lacks.
 
-    In a brief text many of the strong values are enough. A single strong one is if the text is not about the names, and
-    any single one in a brief text that is not.
+    In a brief text, many strong values are enough. If the text is not about the names, one strong value is enough; if
+    it is also brief, one value of any kind.
     """
     if _many_differ(new, old):
         return True

@@ -28,9 +28,9 @@ from dedupcrawl.page.block_features import (
     left_out_bytes,
     text_size,
 )
-from dedupcrawl.page.document import check_time
 from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED
 from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, block_scores, score_block
+from dedupcrawl.page.time_limit import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ class ForestTables(NamedTuple):
     def predict(self, rows: NDArray[np.float32]) -> Floats:
         """Return the sum of the reached leaves for each row of features.
 
-        Raises :class:`~dedupcrawl.page.document.TooSlowError` beyond a limit that is in force.
+        Raises :class:`~dedupcrawl.page.time_limit.TooSlowError` beyond a limit that is in force.
         """
         if len(rows) <= CHUNK:
             return self._predict(rows)

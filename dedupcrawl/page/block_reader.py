@@ -14,7 +14,7 @@ from lxml.etree import XPath
 from dedupcrawl.page import compiled
 from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length, flatten_fast
-from dedupcrawl.page.document import check_stream, check_time
+from dedupcrawl.page.document import check_stream
 from dedupcrawl.page.edges import HEADLINE_BYTES, trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.model import Block, Kind, Page
@@ -35,6 +35,7 @@ from dedupcrawl.page.rules import (
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
 from dedupcrawl.page.structure import HEADINGS, listed_headings, mark_discussion
+from dedupcrawl.page.time_limit import check_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Bytes to tree: find the encoding of a page, parse HTML, refuse what cannot be read or takes too long.
+"""Bytes to tree: find the encoding of a page, parse HTML, refuse what cannot be read.
 
 Browsers use the byte order mark, the HTTP header, the markup (``<meta charset>``), and guess last. A label
 means what the WHATWG Encoding Standard defines (``gb2312`` is gb18030, ``latin-1`` is windows-1252; w3lib
@@ -18,22 +18,17 @@ The search takes some percent of the time of reading a page. So a page is sample
 of the samples are random, so that no page can hide its attributes between them. Their distance is such that a page of
 tags that are missed is parsed in a second or two.
 
-Python cannot interrupt a function in C at all. So reading and fingerprinting check between their steps how much
-processor time the page has used (:func:`time_limit`). Each step takes time proportional to the size of the page.
+The time limit of a page is in :mod:`dedupcrawl.page.time_limit`.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import lru_cache
 from itertools import cycle
-from math import inf
 from random import SystemRandom
-from time import monotonic, thread_time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from charset_normalizer import from_bytes
 from lxml import html
@@ -47,10 +42,9 @@ from w3lib.encoding import (
 )
 
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES, PageError
+from dedupcrawl.page.time_limit import check_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lxml.etree import _Element
 
 
@@ -433,51 +427,3 @@ def _without_tags(script: re.Match[str]) -> str:
     if not _search_long_tag(script[2]):
         return script[0]
     return script[1] + _tag_in_script.sub(" ", script[2])
-
-
-# -- time limit ---------------------------------------------------------------------------------
-
-TOO_SLOW = "too-slow"  #: reason of the verdict on a page beyond its limit
-
-
-class _TimeLimits(NamedTuple):
-    """The end of a limit."""
-
-    earliest: float  #: by ``monotonic``; before it the limit cannot be exceeded, for a thread uses no more than passes
-    processor: float  #: by ``thread_time``, which takes ten times as long to read
-
-
-_NEVER = _TimeLimits(inf, inf)
-_DEADLINE: ContextVar[_TimeLimits] = ContextVar("dedupcrawl_deadline", default=_NEVER)
-
-
-class TooSlowError(Exception):
-    """A page has used more processor time than it may."""
-
-
-@contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Limit the processor time that the code in the block uses in this thread.
-
-    Processor time is used, since a page is not slow because the machine is busy or asleep.
-
-    Args:
-        seconds: the limit; None: no limit. Of nested limits the earliest one counts.
-    """
-    if seconds is None:
-        yield
-        return
-    outer = _DEADLINE.get()
-    inner = _TimeLimits(min(outer.earliest, monotonic() + seconds), min(outer.processor, thread_time() + seconds))
-    token = _DEADLINE.set(inner)
-    try:
-        yield
-    finally:
-        _DEADLINE.reset(token)
-
-
-def check_time() -> None:
-    """Raise :class:`TooSlowError` if the limit of the present page is exceeded."""
-    deadline = _DEADLINE.get()
-    if monotonic() >= deadline.earliest and thread_time() > deadline.processor:
-        raise TooSlowError

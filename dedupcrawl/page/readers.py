@@ -11,10 +11,8 @@ from lxml import etree
 from dedupcrawl.page.block_reader import read_blocks, with_main_text
 from dedupcrawl.page.blocks import build_block_tree, flatten_fast
 from dedupcrawl.page.document import (
-    TooSlowError,
     check_body,
     check_depth,
-    check_time,
     decode,
     has_long_tag,
     is_encoding,
@@ -24,6 +22,7 @@ from dedupcrawl.page.document import (
 )
 from dedupcrawl.page.model import Block, Kind, Page, PageError, ReaderError
 from dedupcrawl.page.options import ReadOptions, import_reader
+from dedupcrawl.page.time_limit import TooSlowError, check_time
 from dedupcrawl.page.topic import read_topic
 
 if TYPE_CHECKING:

@@ -243,7 +243,10 @@ class ContainerScores:
         return reasons, scores
 
     def spare_parts(self, blocks: list[RawBlock], scores: list[float], titles: list[RawBlock]) -> None:
-        """Count lines of listings as text, which are short, and not as labels; terms that are links not as teasers."""
+        """Remove penalties of text that looks like labels or teasers.
+
+        A short line of a code listing is no label. A linked term of a definition list is no teaser.
+        """
         if self.listings:
             for place, block in enumerate(blocks):
                 if scores[place] < 0 and block[6] in self.listings and not block[2]:
@@ -322,7 +325,7 @@ class ContainerScores:
         positive = self.all_positive
         left = positive[0]
         likely = max(MIN_SIDE_PART, SIDE_PART_SHARE * left)
-        spared = spared | self._large_groups(spared, likely)
+        spared = spared | self._repeated_side_words(spared, likely)
         if compiled.choice is not None:
             choice_rules().remove_side_parts(parents, sides, removed, positive, spared, likely)
             return
@@ -341,10 +344,11 @@ class ContainerScores:
                     removed[child] = COMMENTS if side is SideKind.COMMENTS else SIDE_CLASS
                     left -= positive[child]
 
-    def _large_groups(self, spared: set[int], limit: float) -> set[int]:
-        """Return the likely side parts. The parts with their class words score ``limit`` or more together.
+    def _repeated_side_words(self, spared: set[int], limit: float) -> set[int]:
+        """Return the likely side parts that are part of the text: those with the same class words score high together.
 
-        A page builder puts each paragraph of an article into an element of the same class ("widget").
+        High is ``limit`` or more. A page builder puts each paragraph of an article into an element of the same class
+        ("widget").
         """
         likely = SideKind.LIKELY  # an access to a member of an enum is slow
         parents, sides, removed = self.parents, self.sides, self.removed

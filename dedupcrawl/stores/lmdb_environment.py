@@ -259,7 +259,7 @@ def namespace_names(environment: LmdbEnvironment, url: str) -> list[str]:
 
 
 def meta_table(environment: LmdbEnvironment, url: str) -> Table:
-    """Return the table of namespaces; raise ``StoreError`` if the file belongs to another program or version."""
+    """Return the table of namespaces; refuse a file of an older format or of another program (``StoreError``)."""
     if environment.is_foreign(_META_TABLE):
         raise StoreError(f"The store {url} cannot be opened: another program's LMDB database is there.")
     meta = environment.table(_META_TABLE)

@@ -117,8 +117,8 @@ def read_header(
     Args:
         path: the file.
         advance: is called after each record.
-        checking: returns for a header, of which the number of records is not known yet, what raises ``DamageError``
-            for a record that does not belong into such an export.
+        checking: is called with the header, before the number of records is known. Returns a function that raises
+            ``DamageError`` for a record that does not belong into this export.
 
     Raises:
         StoreError: the file is no export, is damaged, truncated or of another version.

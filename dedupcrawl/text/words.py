@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dedupcrawl.errors import MissingPackageError, SettingError
-from dedupcrawl.page.document import check_time
+from dedupcrawl.page.time_limit import check_time
 from dedupcrawl.text.normalize import CharacterKind, roles
 from dedupcrawl.utils.optional import import_extra, require_extra
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from dedupcrawl.page import ReadOptions, block_model, read_page, read_tree
-from dedupcrawl.page import document as limits
+from dedupcrawl.page import time_limit as limits
 from dedupcrawl.page.block_features import MIN_OWN_TEXT, BlockFeatures, block_features, is_familiar
 from dedupcrawl.page.block_model import CHUNK, ForestTables, needs_no_model, unread_bytes
 from dedupcrawl.page.block_reader import classify
-from dedupcrawl.page.document import TooSlowError, parse, time_limit
+from dedupcrawl.page.document import parse
 from dedupcrawl.page.rules import REPEATED
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES
+from dedupcrawl.page.time_limit import TooSlowError, time_limit
 
 SENTENCE = "The council of the town met on Monday to talk about the old bridge over the river, closed since March. "
 PUBLISHED = '<meta property="article:published_time" content="2024-03-01">'

@@ -8,29 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scrapy.http import HtmlResponse
 
-from dedupcrawl import Deduplicator
-from dedupcrawl.decision import Status
 from dedupcrawl.page import PageError, read_page, read_response
 from dedupcrawl.page.document import (
     MAX_ATTRIBUTES,
     MAX_ERROR_SHARE,
     MAX_RUN_BYTES,
     MIN_UTF8_BYTES,
-    TooSlowError,
     _sample,
     bounded_markup,
-    check_time,
     decode,
     has_long_tag,
     is_encoding,
     is_plausible,
     parse,
     sample_step,
-    time_limit,
 )
+from dedupcrawl.page.time_limit import TooSlowError, time_limit
 from tests.cost import least_cpu_seconds, takes_less
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, article
-from tests.texts import ENGLISH
 
 TRADITIONAL = "昨夜的大雨讓河水漲到了橋下一掌的地方，清晨全村的人都來到岸邊觀看，誰也說不清自己在等待什麼。"
 JAPANESE = "昨夜の大雨で川の水は橋のすぐ下まで上がり、朝には村じゅうの人が岸に集まって眺めていました。"
@@ -414,71 +409,3 @@ def test_the_search_ends_with_the_time_limit() -> None:
     assert has_long_tag(script)
     with time_limit(0.2), pytest.raises(TooSlowError):
         bounded_markup(html)
-
-
-HTML = f"<title>Ice</title><p>{ENGLISH}</p>"
-
-
-def test_without_a_limit_there_is_always_time() -> None:
-    check_time()
-    with time_limit(None):
-        check_time()
-
-
-def test_the_earliest_of_nested_limits_counts() -> None:
-    with time_limit(60):
-        check_time()
-        with time_limit(0), pytest.raises(TooSlowError):
-            spin()
-        check_time()
-    with time_limit(0), time_limit(60), pytest.raises(TooSlowError):
-        spin()
-    check_time()
-
-
-def test_a_page_beyond_the_limit_is_unchecked_and_not_filed() -> None:
-    with Deduplicator(page_timeout=1e-9) as dedup:
-        verdicts = [
-            dedup.check(html=HTML, url="https://a.example/1"),
-            dedup.add(text=ENGLISH, url="https://a.example/1"),
-            dedup.claim(html=HTML, url="https://a.example/1").verdict,
-            dedup.read(html=HTML, url="https://a.example/1"),
-        ]
-        for verdict in verdicts:
-            assert (verdict.status, verdict.reason, verdict.keep) == (Status.UNCHECKED, "too-slow", True)  # type: ignore[union-attr]
-        assert dedup.info().pages == 0
-
-
-@pytest.mark.parametrize(
-    "marks", ["\u0301\u0316", "\u0301", "\u0344\u0316", "\u0301\u064e\u0316\u0e38\u0f71"], ids=ascii
-)
-def test_ten_megabytes_of_combining_marks_are_judged(marks: str) -> None:
-    """Sorting the marks by insertion would take hours, and all of them in linear time a second."""
-    html = f"<p>{ENGLISH}</p><p>a{marks * (9_960_000 // len(marks.encode()))}</p>".encode()
-    with Deduplicator(page_timeout=600.0) as dedup:
-        verdicts = []
-        seconds = least_cpu_seconds(lambda: verdicts.append(dedup.check(html=html, url="https://a.example/1")), 2)
-    assert {verdict.status for verdict in verdicts} == {Status.UNIQUE}
-    assert seconds < 60
-
-
-def test_an_ordinary_page_has_the_same_verdict_with_a_limit() -> None:
-    verdicts = []
-    for page_timeout in (None, 60.0):
-        with Deduplicator(page_timeout=page_timeout) as dedup:
-            dedup.add(html=HTML, url="https://a.example/1")
-            verdicts.append(dedup.add(html=HTML, url="https://b.example/2").to_dict())
-    assert verdicts[0] == verdicts[1]
-    assert verdicts[0]["of"] == "https://a.example/1"
-
-
-def test_the_time_of_reading_is_spent() -> None:
-    with Deduplicator(page_timeout=60.0) as dedup:
-        page = dedup.read(text=ENGLISH)
-        assert dedup.fingerprint(page, spent=61.0).reason == "too-slow"  # type: ignore[union-attr, arg-type]
-
-
-def spin() -> None:
-    """Use some processor time, and check the limit."""
-    while True:
-        check_time()

@@ -35,7 +35,7 @@ from dedupcrawl.page.signatures import (
     with_layout,
     without_layout,
 )
-from dedupcrawl.tools.report.report_model import row_from_verdict, why
+from dedupcrawl.tools.report.report_model import row_from_verdict, verdict_sentence
 from tests.batch.corpus import Batch, annotated_verdicts, crawled, lines, split, verdict_tuples
 from tests.texts import ENGLISH, OTHER_ENGLISH
 
@@ -83,7 +83,7 @@ def verdict_on(new: str, old: str, url: str = "https://b.example/1") -> Verdict:
 def test_the_four_classes_of_similar_pages(new: str, relation: Relation, layout: str) -> None:
     verdict = verdict_on(new, gazette(ENGLISH))
     assert (verdict.relation, verdict.evidence["layout"]) == (relation, layout)
-    assert {"same": "the same layout", "other": "another layout"}[layout] in why(verdict)
+    assert {"same": "the same layout", "other": "another layout"}[layout] in verdict_sentence(verdict)
 
 
 def test_a_redesigned_page_is_unchanged_in_another_layout() -> None:

@@ -135,6 +135,7 @@ def _last_id(stored: bytes | None) -> int:
 
 
 def _parse_meta(mark: bytes | None, scheme: bytes | None, shown: str, key: str) -> NamespaceMetadata:
+    """Return the metadata of a namespace; refuse one of an older format, or a damaged one (``StoreError``)."""
     parts = (mark or b"").decode("ascii", "replace").split(" ")
     if len(parts) == 3 and parts[0] != (known := format_of(parts[1])) and parts[0].isdigit():
         raise StoreError(

@@ -9,7 +9,7 @@ from dedupcrawl.decision import SIBLINGS, Status, Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.tools.report.diff import compare_texts
-from dedupcrawl.tools.report.report_model import Pair, siblings_text, why
+from dedupcrawl.tools.report.report_model import Pair, siblings_text, verdict_sentence
 from dedupcrawl.utils.formatting import instant
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ComparisonResult:
     def sentence(self) -> str:
         """The verdict in words."""
         outcome = "Kept" if self.verdict.keep or self.verdict.status is Status.UNCHECKED else "Dropped"
-        return f"{outcome}: {why(self.verdict)}."
+        return f"{outcome}: {verdict_sentence(self.verdict)}."
 
 
 def compare_with_store(
@@ -97,7 +97,9 @@ def compare_with_page(page: Page, other: Page, config: Config) -> ComparisonResu
         is_cut=found.is_cut,
         siblings=siblings_text(verdict),
     )
-    note = (f"No page can be a copy of the other page: {why(earlier)}.",) if isinstance(old, Verdict) else ()
+    note = (
+        (f"No page can be a copy of the other page: {verdict_sentence(earlier)}.",) if isinstance(old, Verdict) else ()
+    )
     heading = "Against the other page, which came first"
     return ComparisonResult("other", heading, other.url, verdict, note, (("", pair),))
 

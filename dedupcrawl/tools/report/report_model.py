@@ -1,7 +1,7 @@
 """The data of a report (:class:`Report`), and what ledgers, batches and stores provide for it.
 
-A verdict is also one sentence (:func:`why`). URLs, titles, texts and evidence come from crawled pages and are not
-escaped.
+A verdict is also one sentence (:func:`verdict_sentence`). URLs, titles, texts and evidence come from crawled pages and
+are not escaped.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def row_from_verdict(
         similarity=verdict.similarity,
         detector=verdict.detector or "",
         reason=verdict.reason or "",
-        why=why(verdict),
+        why=verdict_sentence(verdict),
     )
 
 
@@ -223,7 +223,7 @@ _CONTAINED = {
 }
 
 
-def why(verdict: Verdict) -> str:
+def verdict_sentence(verdict: Verdict) -> str:
     """Return a sentence that explains a verdict: the related page, the similarity, the detector."""
     if verdict.status is Status.UNCHECKED:
         reason = UNCHECKED_REASONS.get(verdict.reason or "", verdict.reason or "no reason is known")

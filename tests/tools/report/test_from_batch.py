@@ -20,7 +20,7 @@ from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.batch_stats import find_near_misses
 from dedupcrawl.tools.report.from_batch import report_from_batch
 from dedupcrawl.tools.report.report_builder import ReportLimits
-from dedupcrawl.tools.report.report_model import why
+from dedupcrawl.tools.report.report_model import verdict_sentence
 from dedupcrawl.utils.iteration import NoProgress
 from tests.batch.corpus import Batch, Rows, crawled, page, split, story, write_lines
 from tests.batch.formats.warcs import INFO, record
@@ -122,7 +122,7 @@ def test_every_format_makes_the_report_of_a_crawl(
     report = report_from_batch(batch.folder / "out")
     assert same_figures(report, summary)
     verdicts = crawled(Config(), told)
-    by_place = {(each.url, why(each)) for each in verdicts}
+    by_place = {(each.url, verdict_sentence(each)) for each in verdicts}
     assert {(each.url, each.why) for each in report.pages} == by_place
     said = sorted((each.url, str(each.relation or ""), each.of or "", each.similarity) for each in verdicts)
     assert sorted((each.url, each.relation, each.of, each.similarity) for each in report.pages) == said

@@ -172,7 +172,7 @@ def verdicts() -> Iterator[Verdict]:
 
 def test_every_verdict_has_its_chinese(zh: MessageTable) -> None:
     for verdict in verdicts():
-        told = zh.sentence(report_model.why(verdict))
+        told = zh.sentence(report_model.verdict_sentence(verdict))
         assert is_chinese(told), told
         assert "slots" not in told
         assert not verdict.of or verdict.of in told
@@ -353,7 +353,7 @@ def test_counts_are_told_without_english_words(zh: MessageTable) -> None:
 
 def test_the_browser_translates_as_python_does(tmp_path: Path) -> None:
     zh = chinese()
-    told = [report_model.why(verdict) for verdict in verdicts()]
+    told = [report_model.verdict_sentence(verdict) for verdict in verdicts()]
     told += [each.replace("{", "").replace("}", " 7") for each in zh.sentences] + [
         "119 of 128 slots agree",
         f"{ALIKE.text}.",

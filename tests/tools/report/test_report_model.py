@@ -11,7 +11,7 @@ from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
-from dedupcrawl.tools.report.report_model import why
+from dedupcrawl.tools.report.report_model import verdict_sentence
 from dedupcrawl.utils.formatting import similarity_text
 from tests.texts import ENGLISH, OTHER_ENGLISH
 
@@ -66,7 +66,7 @@ def verdict(relation: Relation | None, **more: Any) -> Verdict:
     ],
 )
 def test_a_verdict_in_one_sentence(said: Verdict, sentence: str) -> None:
-    assert why(said) == sentence
+    assert verdict_sentence(said) == sentence
 
 
 @pytest.mark.parametrize("name", DETECTORS)
@@ -76,7 +76,7 @@ def test_every_detector_is_named_with_its_evidence(name: str) -> None:
         dedup.add(text=f"{ENGLISH} {OTHER_ENGLISH}", url=OF)
         found = dedup.add(text=f"{ENGLISH} {OTHER_ENGLISH}", url="https://b.example/2")
     assert found.is_duplicate
-    sentence = why(found)
+    sentence = verdict_sentence(found)
     assert OF in sentence
     assert name in sentence
     if name not in ("exact", "imatch", "keywords", "combined"):  # which say that all is equal
