@@ -2,7 +2,8 @@
 
 A table has at most ``BASE_LINES`` entries and ``PAGE_LINES`` for each counted page, at most ``MAX_LINES``. If it is
 full, those with the lowest count go, the oldest first. This is *lossy counting* (Manku and Motwani, "Approximate
-frequency counts over data streams", VLDB 2002): a counter may be too low, never too high.
+frequency counts over data streams", VLDB 2002): a counter may be too low. It is too high only if a server fails while
+it gets the counts of many sites, and gets some of them again.
 
 ======  =====  =============================================
 field   bytes  meaning
@@ -110,7 +111,7 @@ class SiteTables:
     def merge_sites(self, added: Mapping[str, bytes]) -> dict[str, bytes]:  # noqa: ARG002
         """Add the counts of packed tables to the stored ones, and return these, for the same sites.
 
-        Counts of several workers are all added, whenever they arrive. Above ``MAX_SITES`` tables, any of them go.
+        The counts of all workers are added, whenever they arrive. Above ``MAX_SITES`` tables, any of them go.
 
         Args:
             added: packed tables by site; an empty value adds nothing.

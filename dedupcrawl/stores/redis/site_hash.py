@@ -7,7 +7,7 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.redis.replies import is_bytes, is_bytes_or_none, is_list
+from dedupcrawl.stores.redis.replies import is_bytes, is_bytes_or_none, is_list, is_whole
 from dedupcrawl.stores.site_tables import MAX_SITES, SiteTables, merge_site
 from dedupcrawl.utils.iteration import chunked
 
@@ -102,12 +102,19 @@ class RedisSiteTables(SiteTables):
         return {names[name]: value for name, value in zip(parts[::2], parts[1::2], strict=True)}
 
     def sites(self) -> Iterator[tuple[str, bytes]]:
-        rows: Any = self._session.with_client(lambda client: [*client.hscan_iter(self._key, count=AT_ONCE)])
-        return ((site.decode("utf-8", "surrogatepass"), value) for site, value in rows)
+        return iter(self._session.with_client(self._all))
+
+    def _all(self, client: Redis | RedisCluster) -> list[tuple[str, bytes]]:
+        rows: Any = [*client.hscan_iter(self._key, count=AT_ONCE)]
+        _checked(all(is_bytes(part) for row in rows for part in row), rows)
+        return [(site.decode("utf-8", "surrogatepass"), value) for site, value in rows]
 
     def forget_sites(self, sites: Iterable[str]) -> int:
-        names: Any = [*map(_encoded, sites)]
-        return int(self._session.with_client(lambda client: client.hdel(self._key, *names))) if names else 0
+        return self._session.with_client(partial(self._forget, [*map(_encoded, sites)]))
+
+    def _forget(self, names: Sequence[str], client: Redis | RedisCluster) -> int:
+        reply: Any = client.hdel(self._key, *names) if names else 0
+        return int(_checked(is_whole(reply), reply))
 
     def size(self) -> tuple[int, int]:
         """Return the number of tables, and their bytes."""
