@@ -54,6 +54,7 @@ class ConfigFields(TypedDict, total=False):
     drop: frozenset[Relation]
     scope: str
     keep: str
+    site_memory: bool
     lease: float
     wait: float
     ttl: float | None
@@ -84,6 +85,7 @@ class Config:
     drop: frozenset[Relation] = DROP  #: relations to an earlier page that drop a page
     scope: str = "all"  #: which pages are compared: "all", or "other-hosts" for those of other sites only
     keep: str = "first"  #: which copy is kept, "first" or "latest"
+    site_memory: bool = True  #: whether text that a site repeats on many pages is left out of comparisons
     lease: float = 60.0  #: seconds after which a claim ends unless it is renewed, above 0, at most 10⁹
     wait: float = 30.0  #: highest number of seconds to wait for another worker's claim, 0…
     ttl: float | None = None  #: seconds after which a record expires, above 0, at most 10⁹; None: never
@@ -140,6 +142,7 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
     ),
     "scope": (lambda c: c.scope in ("all", "other-hosts"), '"all" or "other-hosts"'),
     "keep": (lambda c: c.keep in ("first", "latest"), '"first" or "latest"'),
+    "site_memory": (lambda c: isinstance(c.site_memory, bool), "True or False"),
     "lease": (lambda c: 0 < c.lease <= _MAX_SECONDS, "seconds above 0, at most a billion"),
     "wait": (lambda c: c.wait >= 0, "seconds of at least 0"),
     "ttl": (lambda c: c.ttl is None or 0 < c.ttl <= _MAX_SECONDS, "seconds above 0, at most a billion, or None"),

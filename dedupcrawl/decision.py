@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, VERSIONS, Match, Relation, no_assessment
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.errors import DamageError
-from dedupcrawl.fingerprinting import sketch_count, text_sketch_index
+from dedupcrawl.fingerprinting import TEMPLATE, sketch_count, text_sketch_index
 from dedupcrawl.identity.identity_sketch import unread_reason
 from dedupcrawl.identity.siblings import UNREADABLE, is_refresh, why_different, why_siblings
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
@@ -41,6 +41,7 @@ class Status(StrEnum):
 UNCHECKED_REASONS = {
     "empty": "it has no main text",
     "index": "it contains only links to other pages",
+    TEMPLATE: "its site repeats all of its text on other pages",
     "consent": "only a request for consent to cookies was found on it",
     LITTLE_READ: "most of its text was not read as main text, but may distinguish it from other pages",
     UNREADABLE: "the names and values stored for it or for a similar page cannot be read, so it is not known whether "
@@ -301,17 +302,19 @@ class Matcher:
         return _as_siblings(finding, why) if why else finding
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
+        """Return the strongest match of the sketches of a page, also of those of its whole text."""
         best: Finding | None = None
-        for index, detector in enumerate(self.detectors):
-            new, old = record.sketches[index], candidate.record.sketches[index]
-            match = detector.compare(new, old) if new and old else None
-            if match is None:
-                continue
-            finding = Finding(candidate, match, detector.name)
-            if best is None or finding.order < best.order:
-                best = finding
-            if match.relation is Relation.IDENTICAL:  # no detector finds a stronger relation
-                break
+        whole = record.context.whole if record.context else ()
+        for sketches in (record.sketches, whole) if whole else (record.sketches,):
+            for detector, new, old in zip(self.detectors, sketches, candidate.record.sketches, strict=False):
+                match = detector.compare(new, old) if new and old else None
+                if match is None:
+                    continue
+                finding = Finding(candidate, match, detector.name)
+                if best is None or finding.order < best.order:
+                    best = finding
+                if match.relation is Relation.IDENTICAL:  # no detector finds a stronger relation
+                    return best
         return best
 
     def has_equal_text(self, new: Record, old: Record) -> bool:
@@ -404,7 +407,8 @@ class Policy:
 
     def _related(self, url: str, record: Record, findings: Sequence[Finding]) -> Decision:
         if not findings:
-            reason = unread_reason(record.identity)
+            reason = record.context.reason if record.context else ""
+            reason = reason or unread_reason(record.identity)
             if reason:  # it is filed nevertheless: pages with the same text are its copies
                 return Decision(unchecked(url, reason))
             return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))

@@ -20,6 +20,7 @@ from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage, without_frag
 from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.page.time_limit import TOO_SLOW, TooSlowError, time_limit
+from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import (
     FILE_ANYWAY,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from dedupcrawl.config import ConfigFields
     from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.stores.base import StoreInfo
+    from dedupcrawl.stores.site_tables import SiteView
 
 Html = bytes | str | None
 
@@ -114,6 +116,8 @@ class Deduplicator(ClosingContext):
         #: JSON of the constants that shape keys and sketches
         self.scheme = scheme_json(schemes(detectors, self.config))
         self.store = store
+        #: what each site repeats; None without ``config.site_memory``
+        self.site_memory = SiteTracker(store, remote=store.remote, clock=clock) if self.config.site_memory else None
 
     def _opened(self, url: str, namespace: str, clock: Callable[[], float], *, reset: bool) -> Store:
         """Open the store; a secret seed is that of the store, and a new store keeps the one that is drawn here."""
@@ -175,7 +179,7 @@ class Deduplicator(ClosingContext):
 
     def findings(self, page: Page) -> list[Finding]:
         """Return every filed page that ``page`` is related to, the strongest relation first."""
-        record = self._fingerprinter.fingerprint(page)
+        record = self._fingerprinter.fingerprint(page, view=self._view(page))
         if isinstance(record, UncheckedPage):
             return []
         return self._matcher.findings(record, self.candidates(record), versions=True)
@@ -217,7 +221,7 @@ class Deduplicator(ClosingContext):
         found = self._record(page, html, text, url)
         if isinstance(found, Verdict):
             return found
-        return self._with_retries(partial(self._filer.file, *found, committed=True)).verdict
+        return self._counted(self._with_retries(partial(self._filer.file, *found, committed=True))).verdict
 
     def add_many(self, pages: Iterable[Page]) -> list[Verdict]:
         """Check some hundred pages and file the kept ones, in one round trip to a server; see :meth:`add`.
@@ -239,9 +243,12 @@ class Deduplicator(ClosingContext):
 
     def _verdict_on_offer(self, page: Page, record: Record, offer: Offer) -> Verdict:
         if offer.id is not None:
+            self._count(record)
             return self._policy.verdict(page.url, record, [])
         try:
-            return self._with_retries(partial(self._filer.file, record, page.url, committed=True)).verdict
+            return self._counted(
+                self._with_retries(partial(self._filer.file, record, page.url, committed=True))
+            ).verdict
         except StoreError:
             logger.exception("The store failed while checking %(url)s, which stays unchecked", {"url": page.url})
             return unchecked(page.url, "store")
@@ -298,7 +305,8 @@ class Deduplicator(ClosingContext):
         """
         try:
             with time_limit(None if self._page_timeout is None else self._page_timeout - spent):
-                record = self._fingerprinter.fingerprint(page, track_url=track_url)
+                view = self._view(page) if track_url else None
+                record = self._fingerprinter.fingerprint(page, track_url=track_url, view=view)
         except TooSlowError:
             return unchecked(page.url, TOO_SLOW)
         return unchecked(page.url, record.reason) if isinstance(record, UncheckedPage) else record
@@ -315,7 +323,7 @@ class Deduplicator(ClosingContext):
                 return self.fingerprint_many(pages)
         if spent is not None:
             return [self.fingerprint(page, spent=seconds) for page, seconds in zip(pages, spent, strict=True)]
-        records = self._fingerprinter.fingerprint_many(pages)
+        records = self._fingerprinter.fingerprint_many(pages, [*map(self._view, pages)])
         return [
             unchecked(page.url, record.reason) if isinstance(record, UncheckedPage) else record
             for page, record in zip(pages, records, strict=True)
@@ -325,7 +333,8 @@ class Deduplicator(ClosingContext):
         self, record: Record, url: str, *, versions: bool = True, give_up: bool = False
     ) -> Claim | Pending:
         """Reserve the content of a fingerprinted page, see :meth:`try_claim`; ``url`` is for the verdict."""
-        return self._filer.claim(record, url, versions=versions, give_up=give_up)
+        claim = self._filer.claim(record, url, versions=versions, give_up=give_up)
+        return self._counted(claim) if isinstance(claim, Claim) else claim
 
     def claim_records(self, pages: Sequence[tuple[Record, str]], commit: Sequence[Claim] = ()) -> list[Claim | Pending]:
         """Reserve the content of fingerprinted pages, in order, in one transaction or in few round trips.
@@ -337,22 +346,37 @@ class Deduplicator(ClosingContext):
             commit: claims to make permanent, as with :meth:`commit`; on a cluster in the same round trips.
         """
         if isinstance(self.store, JudgedStore):
-            return self._filer.claim_judged(self.store, pages, commit)
+            judged = self._filer.claim_judged(self.store, pages, commit)
+            return [self._counted(each) if isinstance(each, Claim) else each for each in judged]
         if commit:
             self.commit(commit)
         claims: list[Claim | Pending] = []
 
         def work() -> list[Claim | Pending]:
             claims.clear()
-            claims.extend(self.claim_record(record, url) for record, url in pages)
+            claims.extend(self._filer.claim(record, url, versions=True, give_up=False) for record, url in pages)
             return claims
 
         try:
-            return self.store.together(work)
+            judged = self.store.together(work)
+            return [self._counted(each) if isinstance(each, Claim) else each for each in judged]
         except BaseException:
             with suppress(StoreError):
                 self.release([claim for claim in claims if isinstance(claim, Claim)])
             raise
+
+    def _view(self, page: Page) -> SiteView | None:
+        return None if self.site_memory is None else self.site_memory.view(page)
+
+    def _count(self, record: Record) -> None:
+        """Count the lines of a page that is kept for its site."""
+        if self.site_memory is not None and record.context is not None:
+            self.site_memory.count(record.context.view)
+
+    def _counted(self, claim: Claim) -> Claim:
+        if claim.id is not None and claim.record is not None:
+            self._count(claim.record)
+        return claim
 
     def remember(self, record: Record) -> bool:
         """File a page as committed: its item was stored while the store was unreachable.
@@ -383,6 +407,8 @@ class Deduplicator(ClosingContext):
         """Extend the lease of all open claims; return how many there are."""
         began = self.lease.now()
         claims = self.store.renew()
+        if self.site_memory is not None:
+            self.site_memory.exchange()
         self.lease.renewed(began)
         return claims
 
@@ -438,6 +464,8 @@ class Deduplicator(ClosingContext):
 
     def close(self) -> None:
         """Withdraw the claims that are still open, and close the store."""
+        if self.site_memory is not None:
+            self.site_memory.close()
         self.store.close()
 
     def _record(self, page: Page | None, html: Html, text: str | None, url: str) -> tuple[Record, str] | Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.detectors.exact import HASH_BYTES, Exact
 from dedupcrawl.identity.identity_sketch import sketch_identity, unread_identity
@@ -12,7 +12,7 @@ from dedupcrawl.page.model import TOO_LARGE, Kind
 from dedupcrawl.page.signatures import LITTLE_READ, with_layout
 from dedupcrawl.page.time_limit import check_time
 from dedupcrawl.sites.registrable_domain import host_of
-from dedupcrawl.stores.base import KEY_BYTES, Record, bucket_keys, key_personalization, url_key
+from dedupcrawl.stores.base import KEY_BYTES, Record, RecordContext, bucket_keys, key_personalization, url_key
 from dedupcrawl.text.features import Features, FeaturesBatch, compared_text, is_compiled, loaded, normalizer
 from dedupcrawl.text.normalize import expanded_length
 
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
     from dedupcrawl.detectors.base import Detector, Fingerprint
     from dedupcrawl.page.model import Page
+    from dedupcrawl.stores.site_tables import SiteView
     from dedupcrawl.text._kernel import RecordBuilder
 
+#: Why a page whose whole text its site repeats is unchecked.
+TEMPLATE = "template"
 BATCH_CHARS = 1 << 18  #: highest number of characters fingerprinted together; with more the arrays exceed the CPU cache
 
 #: If the other text of a page is more than this many times longer than the main text, only equal pages match.
@@ -45,6 +48,16 @@ class UncheckedPage:
     reason: str  #: "empty", "index", "consent", "little-read", "too-large", "short" or "no-fingerprint"
 
 
+class _TextFingerprint(NamedTuple):
+    """What the detectors make of a text."""
+
+    text: bytes  #: normalised, in UTF-8
+    exact_only: bool  #: whether only its hash is compared
+    sketches: tuple[bytes, ...]  #: as in a record
+    keys: tuple[bytes, ...]  #: bucket keys without that of the URL
+    probes: tuple[bytes, ...]  #: the same to search under
+
+
 @dataclass(frozen=True)
 class Fingerprinter:
     """Turns pages into records.
@@ -59,21 +72,48 @@ class Fingerprinter:
     seed: int = 0  #: key of the hashes in identities
     fold_chinese: bool = False  #: whether to convert traditional characters to simplified ones
 
-    def fingerprint(self, page: Page, *, track_url: bool = True) -> Record | UncheckedPage:
+    def fingerprint(
+        self, page: Page, *, track_url: bool = True, view: SiteView | None = None
+    ) -> Record | UncheckedPage:
         """Fingerprint a page; with ``track_url`` its record is also compared with earlier ones of its URL.
+
+        Args:
+            page: the page.
+            track_url: as above.
+            view: the page as its site knows it. What the site repeats is not compared.
 
         Raises :class:`~dedupcrawl.page.time_limit.TooSlowError` beyond a limit that is in force.
         """
+        page = page.as_compared()
         compared = _comparable(page)
+        made = self._sketches(compared, exact_only=_is_mostly_rest(compared) or bool(page.visible))
+        if isinstance(made, UncheckedPage):
+            return made
+        if not made.keys:
+            return _without_fingerprint(page, made.exact_only)
+        if view is not None and view.is_template and not page.visible:
+            return self._template_record(page, made, track_url=track_url)
+        whole: tuple[bytes, ...] = ()
+        if view is not None and view.own is not None and not made.exact_only:
+            part = self._sketches(replace(compared, text=view.own, rest=""), exact_only=False)
+            if isinstance(part, _TextFingerprint) and part.keys and not part.exact_only:
+                made, whole = self._reduced(made, part)
+        record = self._record(page, made, track_url=track_url)
+        return record if view is None else replace(record, context=RecordContext(whole, view=view))
+
+    def _sketches(self, compared: Page, *, exact_only: bool) -> _TextFingerprint | UncheckedPage:
+        """Return what the detectors make of a text, without keys if none of them can compare it."""
         uncheckable = _without_usable_text(compared)
         if uncheckable:
             return uncheckable
-        exact_only = _is_mostly_rest(compared) or bool(page.visible)
         if is_compiled() and self._record_builder is not None:
             check_time()
-            made = self._record_builder.make(compared_text(compared), exact_only)
+            found = self._record_builder.make(compared_text(compared), exact_only)
             check_time()
-            return UncheckedPage("empty") if made is None else self._made_record(page, *made, track_url=track_url)
+            if found is None:
+                return UncheckedPage("empty")
+            text, is_exact, sketches, keys = found
+            return _TextFingerprint(text, is_exact, sketches, keys, keys)
         features = Features(compared, self.fold_chinese)
         if features.length == 0:
             return UncheckedPage("empty")
@@ -87,12 +127,49 @@ class Fingerprinter:
             is_used = not exact_only or detector.name == Exact.name
             prints.append(detector.fingerprint(features) if is_used else None)
         check_time()
-        return self._joined_record(page, features.encoded, exact_only, prints, track_url=track_url)
+        return self._joined(features.encoded, exact_only, prints)
 
-    def fingerprint_many(self, pages: Sequence[Page], *, track_url: bool = True) -> list[Record | UncheckedPage]:
+    def _reduced(self, whole: _TextFingerprint, part: _TextFingerprint) -> tuple[_TextFingerprint, tuple[bytes, ...]]:
+        """Return the sketches of a part of a text, and those of the whole one that it is also compared by.
+
+        The hash of the text remains that of the whole one, so that a page that is seen again is unchanged whatever its
+        site repeats by then.
+        """
+        at = text_sketch_index(self.detectors)
+        sketches = (*part.sketches[:at], whole.sketches[at], *part.sketches[at + 1 :])
+        own = frozenset(bucket_keys([(at, (part.sketches[at],))]) if at < len(self.detectors) else ())
+        text_key = bucket_keys([(at, (whole.sketches[at],))]) if at < len(self.detectors) else ()
+        keys = tuple([key for key in part.keys if key not in own])
+        probes = dict.fromkeys((*part.probes, *whole.probes))
+        # In the order in which a store computes them again from the sketches: by detector.
+        keys = (*text_key, *keys) if at == 0 else (*keys, *text_key)
+        others = (*whole.sketches[:at], b"", *whole.sketches[at + 1 :])
+        return _TextFingerprint(whole.text, False, sketches, keys, tuple(probes)), others
+
+    def _template_record(self, page: Page, made: _TextFingerprint, *, track_url: bool) -> Record:
+        """Return the record of a page that its site repeats as a whole: only its own URL finds it."""
+        record = self._record(page, made._replace(keys=(), probes=()), track_url=track_url)
+        return replace(record, context=RecordContext(reason=TEMPLATE))
+
+    def fingerprint_many(
+        self, pages: Sequence[Page], views: Sequence[SiteView | None] = (), *, track_url: bool = True
+    ) -> list[Record | UncheckedPage]:
         """Return the record of each page. With numpy this is faster than one by one if many pages are short."""
+        each_view = views or [None] * len(pages)
+        pairs = zip(pages, each_view, strict=True)
         if is_compiled():
-            return [self.fingerprint(page, track_url=track_url) for page in pages]
+            return [self.fingerprint(page, track_url=track_url, view=view) for page, view in pairs]
+        found = self._fingerprint_batches(pages, track_url=track_url)
+        return [
+            self.fingerprint(page, track_url=track_url, view=view)
+            if view is not None and (view.own is not None or view.is_template)
+            else replace(record, context=RecordContext(view=view))
+            if view is not None and isinstance(record, Record)
+            else record
+            for (page, view), record in zip(pairs, found, strict=True)
+        ]
+
+    def _fingerprint_batches(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | UncheckedPage]:
         found: list[Record | UncheckedPage] = []
         for batch in _in_batches(pages):
             if len(batch) == 1:
@@ -102,6 +179,7 @@ class Fingerprinter:
         return found
 
     def _fingerprint_batch(self, pages: Sequence[Page], *, track_url: bool) -> list[Record | UncheckedPage]:
+        pages = [page.as_compared() for page in pages]
         compared = [_comparable(page) for page in pages]
         batch = FeaturesBatch(compared, fold_chinese=self.fold_chinese)
         sizes = zip(batch.lengths, batch.letters, batch.are_one_word_repeated, compared, strict=True)
@@ -120,8 +198,12 @@ class Fingerprinter:
         for index, page in enumerate(pages):
             if texts[index]:
                 of_page = [of_detector[index] for of_detector in prints]
+                made = self._joined(batch.encoded[index], exact_only[index], of_page)
+                is_made = bool(made.keys)
                 found.append(
-                    self._joined_record(page, batch.encoded[index], exact_only[index], of_page, track_url=track_url)
+                    self._record(page, made, track_url=track_url)
+                    if is_made
+                    else _without_fingerprint(page, exact_only[index])
                 )
             else:
                 found.append(unfit[index] or UncheckedPage("empty"))
@@ -166,51 +248,21 @@ class Fingerprinter:
         )
         return maker
 
-    def _made_record(
-        self,
-        page: Page,
-        text: bytes,
-        exact_only: bool,
-        sketches: tuple[bytes, ...],
-        keys: tuple[bytes, ...],
-        *,
-        track_url: bool,
-    ) -> Record | UncheckedPage:
-        """Return the record with the sketches and keys that the kernel made of a page."""
-        if not keys:
-            return _without_fingerprint(page, exact_only)
-        return self._record(page, text, sketches, keys, keys, track_url=track_url)
-
-    def _joined_record(
-        self, page: Page, text: bytes, exact_only: bool, prints: list[Fingerprint | None], *, track_url: bool
-    ) -> Record | UncheckedPage:
-        """Return the record with the sketches and keys that the detectors made of a page."""
+    def _joined(self, text: bytes, exact_only: bool, prints: list[Fingerprint | None]) -> _TextFingerprint:
+        """Return what the detectors made of a text, without keys if none of them can compare it."""
         sketches = tuple([each.sketch if each else b"" for each in prints])
-        del prints[len(self.detectors) :]
-        if not any(prints):
-            return _without_fingerprint(page, exact_only)
-        found = [(index, each) for index, each in enumerate(prints) if each]
+        found = [(index, each) for index, each in enumerate(prints[: len(self.detectors)]) if each]
         keys = probes = bucket_keys([(index, each.keys) for index, each in found])
         if [each for _, each in found if each.probes is not None]:
             probes = bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
-        return self._record(page, text, sketches, keys, probes, track_url=track_url)
+        return _TextFingerprint(text, exact_only, sketches, keys, probes)
 
-    def _record(
-        self,
-        page: Page,
-        text: bytes,
-        sketches: tuple[bytes, ...],
-        keys: tuple[bytes, ...],
-        probes: tuple[bytes, ...],
-        *,
-        track_url: bool,
-    ) -> Record:
+    def _record(self, page: Page, made: _TextFingerprint, *, track_url: bool) -> Record:
         url = without_fragment(page.url)
         own = (url_key(url),) if url else ()
-        if track_url:
-            probes = own + probes
-        identity = self._identity(page, text)
-        return Record(url, own + keys, sketches, self.clock(), probes=probes, identity=identity)
+        probes = own + made.probes if track_url else made.probes
+        identity = self._identity(page, made.text)
+        return Record(url, own + made.keys, made.sketches, self.clock(), probes=probes, identity=identity)
 
     def _identity(self, page: Page, text: bytes) -> bytes:
         if page.visible:

@@ -13,7 +13,7 @@ from dedupcrawl import Claim, Deduplicator, Page, Pending, Status, Verdict
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
 from dedupcrawl.errors import SettingError, StoreError, StoreMismatchError
-from dedupcrawl.stores.base import Record
+from dedupcrawl.stores.base import Offer, Record
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 
@@ -300,14 +300,14 @@ def test_pages_that_are_claimed_together_are_claimed_all_or_none(
     dedup: Deduplicator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages = records(dedup, ENGLISH, OTHER_ENGLISH)
-    claim_record = dedup.claim_record
+    offer = dedup.store.offer
 
-    def failing(record: Record, url: str) -> Claim | Pending:
-        if url == pages[1][1]:
+    def failing(record: Record, since: int = 0) -> Offer:
+        if record.url == pages[1][1]:
             raise StoreError("The disk is full.")
-        return claim_record(record, url)
+        return offer(record, since)
 
-    monkeypatch.setattr(dedup, "claim_record", failing)
+    monkeypatch.setattr(dedup.store, "offer", failing)
     with pytest.raises(StoreError, match="disk is full"):
         dedup.claim_records(pages)
     monkeypatch.undo()

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from dedupcrawl.fingerprinting import TEMPLATE
 from dedupcrawl.identity.identity_codec import UNREAD_BYTES
 from dedupcrawl.identity.identity_sketch import unread_reason
-from dedupcrawl.stores.base import KEY_BYTES, Record
+from dedupcrawl.stores.base import KEY_BYTES, Record, RecordContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -126,13 +127,13 @@ def _unpack(bits: pa.Buffer, span: slice) -> Flags:
 
 # -- fingerprints -------------------------------------------------------------------------------
 
-LAYOUT_VERSION = 3  #: of the columns below
+LAYOUT_VERSION = 4  #: of the columns below
 #: Last column of tables that hold pages of several corpora: the part that a page comes from.
 PART_FIELD = pa.field("part", pa.string())
 RECORD_CACHE_SIZE = 4096  #: decoded records that a table keeps in memory
 _PAD = bytes(8 - KEY_BYTES)
 _ENCODING = ("utf-8", "surrogatepass")
-_SCALARS = 8  #: columns with one value for each row, except sketches
+_SCALARS = 9  #: columns with one value for each row, except sketches
 
 
 def fingerprint_schema(sketches: int) -> pa.Schema:
@@ -141,7 +142,8 @@ def fingerprint_schema(sketches: int) -> pa.Schema:
     ``url`` and ``cluster`` are UTF-8 that may hold lone surrogates, hence binary. ``cluster`` is null unless
     the page joined the cluster of another, ``identity`` if the record has none. ``keys`` are 6-byte keys as
     integers. ``probes`` is null in a whole batch if the probes of all its pages equal their keys. A page that
-    no detector can judge has a ``reason``, no keys, and empty sketches.
+    no detector can judge has a ``reason``, no keys, and empty sketches. ``context`` is null unless the site of the page
+    is known and repeats some of its text (:func:`_pack_context`).
     """
     return pa.schema(
         [
@@ -152,12 +154,29 @@ def fingerprint_schema(sketches: int) -> pa.Schema:
             pa.field("probes", pa.list_(pa.uint64())),
             *(pa.field(sketch_name(place), pa.binary(), nullable=False) for place in range(sketches)),
             pa.field("identity", pa.binary()),  # of the record; null if it is empty
+            pa.field("context", pa.binary()),
             pa.field("cluster", pa.binary()),
             pa.field("time", pa.float64()),  # Unix time in seconds; null if unknown
             pa.field("length", pa.int32(), nullable=False),  # characters of the main text
             pa.field("size", pa.int64(), nullable=False),  # bytes of the page
         ]
     )
+
+
+def _pack_context(context: RecordContext | None) -> bytes | None:
+    """Return the sketches of the whole text, each after its length in 4 bytes; b"" if the site repeats all of it."""
+    if context is None or not (context.reason or context.whole):
+        return None
+    return b"".join([len(each).to_bytes(4, "big") + each for each in context.whole])
+
+
+def _unpack_context(value: bytes) -> RecordContext:
+    whole, at = [], 0
+    while at < len(value):
+        end = at + 4 + int.from_bytes(value[at : at + 4], "big")
+        whole.append(value[at + 4 : end])
+        at = end
+    return RecordContext(tuple(whole), reason="" if whole else TEMPLATE)
 
 
 def sketch_name(place: int) -> str:
@@ -225,7 +244,9 @@ class FingerprintTableBuilder:
         """
         probes, cluster = record.lookup_keys, to_bytes(record.cluster) if record.cluster else None
         self._has_probes |= probes != record.keys and set(probes) != set(record.keys)
-        self._rows.append((row, to_bytes(record.url), None, record.identity or None, cluster, time, length, size))
+        context = _pack_context(record.context)
+        about = (record.identity or None, context, cluster, time, length, size)
+        self._rows.append((row, to_bytes(record.url), None, *about))
         self._keys.append(record.keys)
         self._probes.append(probes)
         self._sketches.append(record.sketches)
@@ -234,7 +255,7 @@ class FingerprintTableBuilder:
         self, row: int, url: str, reason: str, *, time: float | None = None, length: int = 0, size: int = 0
     ) -> None:
         """Add a page that no detector can judge, and the reason; the rest as in :meth:`add`."""
-        self._rows.append((row, to_bytes(url), reason, None, None, time, length, size))
+        self._rows.append((row, to_bytes(url), reason, None, None, None, time, length, size))
         self._keys.append(())
         self._probes.append(())
         self._sketches.append(self._no_sketches)
@@ -243,7 +264,7 @@ class FingerprintTableBuilder:
         """Return the rows that were added since the last call."""
         rows: Iterable[Any] = zip(*self._rows, strict=True) if self._rows else ((),) * _SCALARS
         sketches = zip(*self._sketches, strict=True) if self._rows else ((),) * len(self._no_sketches)
-        number, url, reason, identity, cluster, times, length, size = rows
+        number, url, reason, identity, context, cluster, times, length, size = rows
         time = np.array(times, np.float64)  # NaN for None
         arrays = [
             arrow_array(np.array(number, np.int64)),
@@ -253,6 +274,7 @@ class FingerprintTableBuilder:
             _key_column(self._probes) if self._has_probes else pa.nulls(len(self), self._schema.field("probes").type),
             *map(arrow_bytes, sketches),
             arrow_bytes(identity),
+            arrow_bytes(context),
             arrow_bytes(cluster),
             arrow_array(time, np.isnan(time)),
             arrow_array(np.array(length, np.int32)),
@@ -308,6 +330,7 @@ class FingerprintTable:
             seen=0.0,
             cluster=to_text(cluster) if cluster else "",
             identity=batch.identities[at],
+            context=_unpack_context(batch.contexts[at]) if batch.has_context[at] else None,
         )
 
     def judgeable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -322,10 +345,12 @@ class FingerprintTable:
                 yield from ((start + at, why) for at, why in enumerate(reasons.to_pylist()) if why is not None)
 
     def unread(self) -> Iterator[tuple[int, str]]:
-        """Yield the rows without main text that are compared, each with the reason to be unchecked if unrelated."""
+        """Yield the rows that are compared, and unchecked if unrelated, each with the reason for that."""
         for start, batch in zip(self._starts, self._batches, strict=False):
             for at in np.flatnonzero(batch.identities.sizes == UNREAD_BYTES).tolist():
                 yield start + at, unread_reason(batch.identities[at])
+            for at in np.flatnonzero(batch.has_context & (batch.contexts.sizes == 0)).tolist():
+                yield start + at, TEMPLATE
 
     def numbers(self, name: str) -> Numbers:
         """Return a numeric column, one value for each row; NaN for nulls of a float column."""
@@ -361,6 +386,8 @@ class _ColumnBatch:
         self.urls = _BytesColumn(batch.column("url"))
         self.clusters = _BytesColumn(batch.column("cluster"))
         self.identities = _BytesColumn(batch.column("identity"))
+        self.contexts = _BytesColumn(batch.column("context"))
+        self.has_context = is_valid(batch.column("context"))
         count = sum(name.startswith("sketch_") for name in batch.schema.names)
         self.sketches = [_BytesColumn(batch.column(sketch_name(place))) for place in range(count)]
         self.keys = ListColumn(batch.column("keys"))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dedupcrawl.batch.columns import FingerprintTableBuilder, fill_probes, fingerprint_schema
 from dedupcrawl.batch.formats import BadRow, PartError, format_named
-from dedupcrawl.batch.workdir import PartState, write_state
+from dedupcrawl.batch.workdir import PartState, Workdir, read_site_tables, write_state
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.fingerprinting import without_fragment
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from dedupcrawl.batch.formats import Chunk, Part, Row
     from dedupcrawl.batch.job import Job
-    from dedupcrawl.batch.workdir import Workdir
 
 ROWS_PER_BATCH = 4096  #: rows of a record batch that is written, at least; small batches are joined
 MAX_LISTED_BAD_ROWS = 1000  #: bad rows of a part that are listed; all are counted
@@ -59,7 +58,9 @@ class RowFingerprinter:
     def __init__(self, job: Job) -> None:
         self._fields = job.fields
         self._sketches = job.sketches
-        self._dedup = Deduplicator(config=job.config)
+        self._dedup = Deduplicator(config=job.config, site_memory=bool(job.site_tables))
+        if job.site_tables:  # they are not counted on: a page that is fingerprinted is not kept yet
+            self._dedup.store.merge_sites(read_site_tables(Workdir(job.out)))
 
     def fingerprint(self, format: str, chunk: Chunk) -> FingerprintedChunk:
         """Parse and fingerprint a chunk; unreadable rows are returned, not raised."""

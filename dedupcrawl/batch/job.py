@@ -62,6 +62,8 @@ class Job:
     namespace: str | None = None  #: namespace in these stores; None: the only one that exists
     skip_bad: bool = False  #: whether to leave out and list unreadable rows instead of stopping
     workers: int = 0  #: number of worker processes; 0: one for each core
+    #: digest of the tables of sites that the fingerprints depend on (``Workdir.site_tables``); "": all text is compared
+    site_tables: str = ""
 
     def __post_init__(self) -> None:
         check_prefer(self.prefer)
@@ -106,7 +108,7 @@ class Job:
     def fingerprint_digest(self) -> str:
         """A digest of everything that fingerprints depend on, except the pages."""
         parts = (self.scheme, self.reading, asdict(self.fields), LAYOUT_VERSION, package_version())
-        return digest((*parts, *self._secret.values()))
+        return digest((*parts, *self._secret.values(), *filter(None, [self.site_tables])))
 
     @property
     def reading(self) -> dict[str, object]:

@@ -32,10 +32,12 @@ from dedupcrawl.batch.columns import (
 )
 from dedupcrawl.batch.job import ARRIVAL, display_location, is_store_url, open_corpus, ranked_rows
 from dedupcrawl.batch.verdicts import replaced_prior_pages
-from dedupcrawl.batch.workdir import Workdir, read_finished
+from dedupcrawl.batch.workdir import Workdir, read_finished, write_site_tables
 from dedupcrawl.errors import DedupError, SettingError, StoreError, StoreMismatchError
+from dedupcrawl.sites.site_memory import repeated_lines
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import ClaimState, check_secret, differences
+from dedupcrawl.stores.site_tables import merge_site
 from dedupcrawl.utils.redaction import SECRET, SecretSeed
 from dedupcrawl.utils.resources import atomic_output
 
@@ -71,6 +73,9 @@ class PriorSource(Protocol):
 
     def replaced(self) -> set[RowLocation]:
         """Return the pages of other sources that pages of this one have replaced."""
+
+    def site_tables(self, job: Job) -> dict[str, bytes]:
+        """Return its packed tables of sites."""
 
     def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
         """Yield the kept pages with any of the keys, the oldest first.
@@ -138,6 +143,16 @@ def write_prior_pages(job: Job, work: Workdir, parts: Sequence[Part], sources: S
                 writer.write_batch(_with_constant(new, SOURCE_FIELD, source.name))
 
 
+def with_site_tables(job: Job, work: Workdir, sources: Sequence[PriorSource]) -> Job:
+    """Write what the sites of these sources repeat into the work folder, and return the job that depends on it."""
+    found: dict[str, bytes] = {}
+    for source in sources if job.config.site_memory else ():
+        for site, value in source.site_tables(job).items():
+            found[site] = merge_site(found.get(site), value)
+    repeated = {site: table for site, value in found.items() if (table := repeated_lines(value))}
+    return replace(job, site_tables=write_site_tables(work, repeated))
+
+
 def _with_constant(batch: pa.RecordBatch, field: pa.Field, value: str) -> pa.RecordBatch:
     return batch.append_column(field, arrow_strings([value] * len(batch)))
 
@@ -196,6 +211,10 @@ class BatchSource:
     def replaced(self) -> set[RowLocation]:
         """Return the prior pages that its own pages have replaced."""
         return replaced_prior_pages(self.work)
+
+    def site_tables(self, job: Job) -> dict[str, bytes]:  # noqa: ARG002
+        """Return nothing: a batch counts nothing."""
+        return {}
 
     def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
         """Yield its kept pages with any of the keys, in the order in which it judged them."""
@@ -287,6 +306,11 @@ class StoreSource:
     def replaced(self) -> set[RowLocation]:
         """Return nothing: replaced pages have been removed from a store."""
         return set()
+
+    def site_tables(self, job: Job) -> dict[str, bytes]:
+        """Return the tables of the namespace."""
+        with closing(connect(self.url, self.namespace, job)) as store:
+            return dict(store.sites())
 
     def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
         """Yield its committed pages with any of the keys, in the order in which they were filed."""

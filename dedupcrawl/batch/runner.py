@@ -22,7 +22,7 @@ from dedupcrawl.batch.output import (
     is_output_current,
     summarize,
 )
-from dedupcrawl.batch.prior_sources import open_prior_sources, with_secret, write_prior_pages
+from dedupcrawl.batch.prior_sources import open_prior_sources, with_secret, with_site_tables, write_prior_pages
 from dedupcrawl.batch.solver import RELATIONS
 from dedupcrawl.batch.verdicts import BatchVerdictWriter, unchecked_reasons, write_superseded
 from dedupcrawl.batch.workdir import (
@@ -88,17 +88,19 @@ def run(job: Job, engine: Engine | None = None, progress: Progress | None = None
     parts = find_parts(job.inputs, out=job.out)
     _check_superseded_name(job, parts)
     with work.locked():
-        return _BatchRun(job, work, parts, engine or LocalEngine(job, work), progress or NoProgress()).run()
+        return _BatchRun(job, work, parts, engine, progress or NoProgress()).run()
 
 
 class _BatchRun:
     """A run that has locked its folder."""
 
-    def __init__(self, job: Job, work: Workdir, parts: Sequence[Part], engine: Engine, progress: Progress) -> None:
+    def __init__(
+        self, job: Job, work: Workdir, parts: Sequence[Part], engine: Engine | None, progress: Progress
+    ) -> None:
         self._job = job
         self._work = work
         self._parts = parts
-        self._engine = engine
+        self._given_engine = engine
         self._progress = progress
         self._began = time.monotonic()
         self._fingerprinted = 0  # pages, by this run
@@ -108,6 +110,9 @@ class _BatchRun:
         self._check_same_job(about)
         sources = open_prior_sources(self._job)
         check_export_target(self._job)
+        if self._given_engine is None:
+            self._job = with_site_tables(self._job, self._work, sources)
+        self._engine = self._given_engine or LocalEngine(self._job, self._work)
         write_state(self._work.job, about)
         remaining = [part for part in self._parts if not self._is_fingerprinted(part)]
         if not remaining and (summary := self._finished_summary(sources)) is not None:

@@ -6,6 +6,7 @@ Below the output folder, in ``_dedupcrawl``:
 ``job.json``              the job and its input files
 ``prints/NAME.arrow``     the fingerprints of a part (Arrow)
 ``prints/NAME.json``      the file they were made from, and the rows that could not be read
+``sites.json``            what the sites in the stores of ``--against`` repeat
 ``given.arrow``           pages of earlier batches and stores that share a key with a page of this corpus
 ``verdicts/NAME.arrow``   the verdict of each row of a part (:mod:`dedupcrawl.batch.verdicts`)
 ``superseded.arrow``      which page replaces which, if the latest page is kept
@@ -22,6 +23,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Self
 
 from filelock import FileLock, Timeout
@@ -31,7 +33,7 @@ from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 WORK_FOLDER = "_dedupcrawl"
@@ -58,6 +60,7 @@ class Workdir:
     solution = _WorkFile("solved.json")  #: from what the verdicts were made, and their counts
     exports = _WorkFile("handed.json")  #: the stores to which the fingerprints were exported
     prior_pages = _WorkFile("given.arrow")  #: the fingerprints of pages that count as kept
+    site_tables = _WorkFile("sites.json")  #: packed tables of sites, in hexadecimal digits
     superseded = _WorkFile("superseded.arrow")  #: rows of pages that replace others
 
     @property
@@ -148,6 +151,27 @@ def read_state(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return state if isinstance(state, dict) else None
+
+
+def write_site_tables(work: Workdir, tables: Mapping[str, bytes]) -> str:
+    """Write packed tables of sites, and return a digest of them; "" for none, which are not written."""
+    if not tables:
+        work.site_tables.unlink(missing_ok=True)
+        return ""
+    values = {site: tables[site].hex() for site in sorted(tables)}
+    write_state(work.site_tables, values)
+    return blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()
+
+
+def read_site_tables(work: Workdir) -> dict[str, bytes]:
+    """Return the tables that :func:`write_site_tables` wrote.
+
+    Raises DedupError if they are not there any more.
+    """
+    found = read_state(work.site_tables)
+    if found is None:
+        raise DedupError(f"{work.site_tables}: what the sites of the stores repeat cannot be read")
+    return {site: bytes.fromhex(value) for site, value in found.items()}
 
 
 def read_part_state(work: Workdir, name: str) -> PartState | None:

@@ -33,9 +33,11 @@ from dedupcrawl.config import Config, recovered, with_constant
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import Page, PageError, ReadOptions
+from dedupcrawl.sites.text_notes import text_notes
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.base import check_scheme, scheme_json
 from dedupcrawl.stores.workers import printable
+from dedupcrawl.text.features import compared_text
 from dedupcrawl.tools.inspect.comparison import compare_with_page, compare_with_store
 from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
@@ -56,7 +58,9 @@ _MAX_TITLE_CHARS, _MAX_SENTENCE_CHARS = 200, 4000  #: printed on the terminal
 
 def read(
     where: PageSource,
+    *,
     blocks: Annotated[bool, typer.Option(help="Print every block, and why it was kept or not.")] = False,
+    compared: Annotated[bool, typer.Option(help="Print the text that detectors compare.")] = False,
     reader: Annotated[str, READER] = "blocks",
     timeout: Deadline = DEADLINE,
     as_json: AsJson = False,
@@ -68,7 +72,7 @@ def read(
     elif blocks:
         output_console().print(_blocks_table(page))
     elif page.text:
-        print_line(page.text)
+        print_line(compared_text(page) if compared else page.text)
     else:
         print_line(f"(no main text: {page.kind} page)", "yellow")
 
@@ -119,6 +123,8 @@ def inspect(
             info = store.info()
         config, notes = _config(info, reader, assignments, store.secret if store else None, project=project)
         inspected = _inspect_page(where, config, timeout, url)
+        tables = store if config.site_memory else None
+        inspected = replace(inspected, notes=(*inspected.notes, *text_notes(inspected.page, tables)))
         if store and info:
             name = f"{info.url}, namespace {info.namespace}, {info.pages:,} pages"
             in_store = compare_with_store(inspected.page, store, config, name, notes)

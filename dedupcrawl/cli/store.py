@@ -81,20 +81,32 @@ def info(where: StoreUrl, namespace: Namespace = None, as_json: AsJson = False) 
 @store.command()
 def forget(
     where: StoreUrl,
-    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="URLs of the pages to remove.")],
+    urls: Annotated[
+        list[str], typer.Argument(metavar="URL...", help="URLs of the pages to remove, or sites such as example.com.")
+    ],
     namespace: Namespace = None,
     strict: Strict = False,
 ) -> None:
     """Remove the records of these URLs, so that a crawl keeps their content again.
 
+    Of a site, only what it repeats is forgotten (see DEDUP_SITE_MEMORY): a crawl learns it again.
+
     Damaged records are skipped: each is named on standard error, and the exit code is 3.
     """
     damage = DamageReport(strict)
     stores = _opened(where, namespace)
-    removed = sum(opened.forget(without_fragment(url), damage) for opened in stores for url in urls)
-    print_line(f"{removed} records forgotten")
+    sites = [each for each in urls if "://" not in each]
+    pages = [without_fragment(each) for each in urls if "://" in each]
+    removed = forgotten = 0
+    for opened in stores:
+        removed += sum(opened.forget(url, damage) for url in pages)
+        forgotten += opened.forget_sites(sites)
+    if pages:
+        print_line(f"{removed} records forgotten")
+    if sites:
+        print_line(f"{forgotten} sites forgotten")
     damage.finish()
-    if not removed:
+    if not removed + forgotten:
         raise typer.Exit(1)
 
 
@@ -145,6 +157,8 @@ def import_(
 ) -> None:
     """Add exported records to a store of any kind; records that it has already stay unchanged.
 
+    What a site repeats (see DEDUP_SITE_MEMORY) is added if the store knows nothing of the site.
+
     The whole file is checked before the first record is added.
     """
     if where == MEMORY:
@@ -155,7 +169,8 @@ def import_(
         name = header.namespace if namespace is None else namespace
         with open_store(where, namespace=name, scheme=json.loads(header.scheme), secret=header.secret) as opened:
             done = import_records(file, opened, lambda them: bars.track("importing", them, header.records), header)
-    print_line(f"{done.new} records imported into {printable(name)}, {done.known} were there")
+    sites = f"; {done.sites} sites" if done.sites else ""
+    print_line(f"{done.new} records imported into {printable(name)}, {done.known} were there{sites}")
 
 
 def _record_check(scheme: str, secret: SecretSeed | None) -> Callable[[Record], None]:
@@ -235,6 +250,8 @@ def _info_rows(info: StoreInfo) -> Iterator[tuple[str, str]]:
     yield "claims", claims_text(info)
     yield "keys", f"{info.keys:,}"
     yield "bytes", f"{info.bytes:,}" + (f" ({info.bytes / info.pages:,.0f} a page)" if info.pages else "")
+    if info.sites:
+        yield "sites", f"{info.sites:,} with what they repeat, {info.site_bytes:,} bytes"
     yield "oldest", _timestamp(info.oldest)
     yield "newest", _timestamp(info.newest)
     yield "filled with", info.scheme

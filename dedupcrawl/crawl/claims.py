@@ -412,7 +412,7 @@ class ClaimManager:
 
 
 def _size(page: Page) -> int:
-    fields = (page.text, page.rest, page.title, page.keywords, page.description, page.anchors)
+    fields = (page.text, page.compared or "", page.rest, page.title, page.keywords, page.description, page.anchors)
     return sum(map(len, fields))
 
 

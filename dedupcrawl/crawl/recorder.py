@@ -81,7 +81,7 @@ class LedgerRecorder(PageRecorder):
                 verdict=claim.verdict,
                 bytes=size,
                 title=page.title if page else "",
-                text=page.text if page else "",
+                text=page.as_compared().text if page else "",
                 comparisons=select_comparisons(claim.verdict, *claim.comparison, self._compare, self._least)
                 if claim.comparison
                 else (),

@@ -289,7 +289,7 @@ def _parsed(value: object, setting: str) -> object:
     name = setting.removeprefix(PREFIX).lower()
     if name in _LISTS:
         return _from_json(value, setting) if value.lstrip()[:1] in ("[", "{") else _split(value)
-    if name == "fold_chinese":
+    if name in ("fold_chinese", "site_memory"):
         return _BOOLEANS.get(value.lower(), value)
     if (name in CONFIG_FIELDS and name not in _TEXTS) or name in ("store_patience", "close_patience", "page_timeout"):
         return _number(value)

@@ -34,7 +34,7 @@ from dedupcrawl.page.rules import (
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS, mark_discussion
+from dedupcrawl.page.structure import HEADINGS, listed_headings, mark_discussion
 from dedupcrawl.page.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -81,16 +81,14 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         PageError: the text of the tree is larger than ``options.max_bytes``.
     """
     tree, reasons, kept = classify(root, options)
+    reading = ChoiceResult(reasons, kept, kept)
     unread = unread_bytes(tree.blocks, reasons)
     chosen = corrected_blocks(tree, reasons, kept, unread)
-    in_sentences = kept
-    if chosen is not None:
-        trim_choice(tree.blocks, chosen)
-        reasons = _corrected_reasons(reasons, chosen)
-        unread = unread_bytes(tree.blocks, reasons)
-        kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-        in_sentences = kept - sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-    kind = kind_of(tree, reasons, in_sentences)
+    corrected = reading if chosen is None else _corrected(tree, reasons, chosen)
+    compared = reading if _is_compared(reading, corrected) else corrected
+    reasons, kept = compared.reasons, compared.kept
+    unread = unread if compared is reading else unread_bytes(tree.blocks, reasons)
+    kind = kind_of(tree, reasons, compared.in_sentences)
     named = _heading_place(tree, reasons)
     texts = texts_by_reason(tree, reasons, named)
     text = "\n".join(texts.kept)
@@ -102,14 +100,16 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         if byte_length(data.text) >= MIN_MAIN_TEXT:
             surroundings["heading"], kind = heading or data.name, Kind.ARTICLE
             text = "\n".join(filter(None, (text, title, heading, data.text)))
-    rest = _rest(tree, reasons, kept, named)
+    rest, is_split = _rest(tree, reasons, kept, named), compared is not corrected
     return Page(
         url=url,
-        text=text,
+        text="\n".join(texts_by_reason(tree, corrected.reasons, named).kept) if is_split else text,
+        compared=text if is_split else None,
         rest=rest,
-        blocks=_blocks(tree, reasons) if options.blocks else (),
+        blocks=_blocks(tree, corrected.reasons) if options.blocks else (),
         kind=kind,
         unread=unread,
+        listed=listed_headings(tree.blocks, reasons, KEPT_REASONS),
         visible=_visible(tree, reasons, kind),
         removed=_removed(root, texts, text, rest),
         layout=layout_signature(tree.elements, tree.parents, texts.container),
@@ -118,12 +118,33 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     )
 
 
-def _corrected_reasons(reasons: list[str], chosen: list[bool]) -> list[str]:
-    """Return the reasons after the choice of the block model, which leaves the others as they are."""
-    return [
+class ChoiceResult(NamedTuple):
+    """A choice of blocks."""
+
+    reasons: list[str]  #: of each block
+    kept: int  #: bytes of the main text
+    in_sentences: int  #: of it, without links if the block model chose it
+
+
+def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> ChoiceResult:
+    """Return the choice of the block model, which leaves the reasons of other blocks as they are."""
+    trim_choice(tree.blocks, chosen)
+    corrected = [
         (reason if reason is MAIN_TEXT else MODEL_KEPT) if keep else MODEL_REMOVED if reason is MAIN_TEXT else reason
         for reason, keep in zip(reasons, chosen, strict=True)
     ]
+    kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
+    links = sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
+    return ChoiceResult(corrected, kept, kept - links)
+
+
+def _is_compared(reading: ChoiceResult, corrected: ChoiceResult) -> bool:
+    """Return whether the choice of the rules is compared, although the block model may have corrected it.
+
+    The model cuts the same article differently on two sites, so two articles are compared by the rules. A shorter text
+    by the rules may be any part of the site: then the choice of the model is compared.
+    """
+    return corrected is reading or min(reading.in_sentences, corrected.in_sentences) >= MIN_ARTICLE_BYTES
 
 
 def with_main_text(
@@ -139,7 +160,16 @@ def with_main_text(
         kind = Kind.ARTICLE if text.strip() else Kind.EMPTY
     visible = page.visible if kind is Kind.INDEX else ""
     return replace(
-        page, text=text, rest="", anchors=anchors, blocks=blocks, kind=kind, unread=0, removed=b"", visible=visible
+        page,
+        text=text,
+        compared=None,
+        rest="",
+        anchors=anchors,
+        blocks=blocks,
+        kind=kind,
+        unread=0,
+        removed=b"",
+        visible=visible,
     )
 
 

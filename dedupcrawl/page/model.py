@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -83,10 +83,14 @@ class Page:
     description: str = ""  #: content of the description in the metadata
     blocks: tuple[Block, ...] = ()  #: in reading order; () without ``ReadOptions.blocks``
     kind: Kind = Kind.ARTICLE
+    #: the main text that is compared, by the rules alone, if the block model chose another one for ``text``; else None.
+    #: ``rest``, ``beside``, ``stated``, ``unread`` and the signatures belong to it
+    compared: str | None = None
     rest: str = ""  #: other text of the page, only where it is longer than the main text; it is compared too
     #: bytes of sentences that were removed, without links, landmarks and consent texts: where they are many times the
     #: main text, it may not be what the page is about
     unread: int = 0
+    listed: int = 0  #: linked headings between the first and the last block of the compared text: other pages
     visible: str = ""  #: all text of a page without main text, where it is long enough to be compared
     anchors: str = ""  #: text of topic-anchor blocks (reader ``"topic"``)
     heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text
@@ -104,6 +108,10 @@ class Page:
         if heading in title:
             return self.title
         return self.heading if title in heading else f"{self.title}\n{self.heading}"
+
+    def as_compared(self) -> Page:
+        """Return the page with the main text that is compared."""
+        return self if self.compared is None else replace(self, text=self.compared, compared=None)
 
     @classmethod
     def from_text(cls, text: str, url: str = "", title: str = "") -> Page:

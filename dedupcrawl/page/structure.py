@@ -36,7 +36,7 @@ from dedupcrawl.page.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from dedupcrawl.page.blocks import BlockTree, RawBlock
 
@@ -302,3 +302,24 @@ def is_beside_post(head: str) -> bool:
     (True, False)
     """
     return not BESIDE_WORDS.isdisjoint(name_words(head.partition(" ")[2]))
+
+
+def listed_headings(blocks: Sequence[RawBlock], reasons: Sequence[str], kept: Collection[str]) -> int:
+    """Return how many headings that are links stand within the main text: a page that lists others has them.
+
+    Args:
+        blocks: of the page.
+        reasons: of each block.
+        kept: the reasons of blocks of the main text.
+    """
+    found = pending = 0
+    is_inside = False
+    for block, reason in zip(blocks, reasons, strict=True):
+        if reason in kept:
+            found += pending
+            pending, is_inside = 0, True
+        if block[5] in HEADINGS and 2 * block[2] > block[1] > 0:
+            pending += 1
+        if not is_inside:
+            pending = min(pending, 1)  # the heading of the first page that is listed
+    return found

@@ -16,13 +16,14 @@ import json
 import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from dedupcrawl.errors import DamageError, StoreInUseError, StoreMismatchError
+from dedupcrawl.stores.site_tables import SiteTables, SiteView
 from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.utils.resources import ClosingContext
 
@@ -101,6 +102,16 @@ class ClaimState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RecordContext:
+    """What is known of a page while it is judged. It is not stored."""
+
+    #: sketches of the whole text where those of the record are of a part of it, b"" for equal ones; () without any
+    whole: tuple[bytes, ...] = ()
+    reason: str = ""  #: why the page is unchecked if no earlier page of its URL is found
+    view: SiteView | None = None  #: the page as its site knows it, which is counted if the page is kept
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """The fingerprint of one page, as a store files it."""
 
@@ -113,6 +124,7 @@ class Record:
     #: Sketch of the page's names and values, at most ``IDENTITY_BYTES`` long; b"" for a page without one.
     #: Stores keep it and do not read it.
     identity: bytes = b""
+    context: RecordContext | None = field(default=None, compare=False)  #: not stored
 
     @property
     def lookup_keys(self) -> tuple[bytes, ...]:
@@ -196,9 +208,11 @@ class StoreInfo:
     hottest: tuple[HotBucketInfo, ...] = ()  #: the fullest of them
     #: ids of claims that cannot be read, at most ``MAX_DAMAGED``; they count as open
     damaged_claims: tuple[str, ...] = ()
+    sites: int = 0  #: sites with a table
+    site_bytes: int = 0  #: of these tables; they are part of ``bytes`` where that is known
 
 
-class Store(ClosingContext):
+class Store(SiteTables, ClosingContext):
     """A namespace of fingerprints. All methods are synchronous and thread-safe.
 
     A record is *live* unless it is older than the time to live, or a claim of another store object whose lease

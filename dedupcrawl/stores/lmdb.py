@@ -9,6 +9,7 @@ records    id                    the encoded record
 keys       ``_SET``              bucket key, id: a bucket is a range of values, its newest page last
 claims     id                    owner, state, end of the lease; id 0: the last id given
 owners     token                 end of all leases, number of claims lost
+sites      site                  the packed table (:mod:`dedupcrawl.stores.site_tables`)
 =========  ====================  ======================================================
 
 Ids are big-endian, so that they sort as numbers. A committed record has no row in ``claims``: a commit
@@ -121,7 +122,7 @@ class LmdbStore(TransactionalStore):
             owners = [bytes(token) for token in transaction.cursor(handles.owners).iternext(values=False)]
             check_unused(self.url, self.namespace, sum(map(self._is_alive, owners)))
             pages: int = transaction.stat(handles.records)["entries"]
-            for table in (handles.records, handles.keys, handles.claims, handles.owners):
+            for table in (handles.records, handles.keys, handles.claims, handles.owners, handles.sites):
                 transaction.drop(table, delete=False)
             remove_namespace(transaction, meta, self.namespace)
             return pages
@@ -221,11 +222,12 @@ class OpenTables:
     keys: Table
     claims: Table
     owners: Table
+    sites: Table
 
     @classmethod
     def open(cls, environment: LmdbEnvironment, namespace: str) -> OpenTables:
         """Open the tables; create those that are missing."""
-        names = ("records", "keys", "claims", "owners")
+        names = ("records", "keys", "claims", "owners", "sites")
         return cls(*(environment.table(f"{namespace}/{name}", sets=name == "keys") for name in names))
 
 
@@ -317,13 +319,31 @@ class LmdbTables:
     def delete_owner(self, token: bytes) -> None:
         self._transaction.delete(token, db=self._handles.owners)
 
+    def site(self, name: str) -> bytes | None:
+        return self._transaction.get(_site_key(name), db=self._handles.sites)
+
+    def put_site(self, name: str, value: bytes) -> None:
+        self._transaction.put(_site_key(name), value, db=self._handles.sites)
+
+    def delete_site(self, name: str) -> bool:
+        return self._transaction.delete(_site_key(name), db=self._handles.sites)
+
+    def site_rows(self) -> Iterator[tuple[str, bytes]]:
+        rows = self._transaction.cursor(self._handles.sites).iternext()
+        return ((bytes(key).decode("utf-8", "surrogatepass"), bytes(value)) for key, value in rows)
+
+    def site_count(self) -> int:
+        count: int = self._transaction.stat(self._handles.sites)["entries"]
+        return count
+
     def sizes(self) -> NamespaceSize:
         handles = self._handles
-        tables = (handles.records, handles.claims, handles.owners)
+        tables = (handles.records, handles.claims, handles.owners, handles.sites)
         stats = [self._transaction.stat(table) for table in tables]
-        pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+        sizes = [stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) for stat in stats]
         keys = self._transaction.stat(handles.keys)["entries"]  # LMDB does not say how many pages these fill
-        return NamespaceSize(stats[0]["entries"], keys, pages * stats[0]["psize"] + round(keys * _KEY_ROW_BYTES))
+        total = sum(sizes) + round(keys * _KEY_ROW_BYTES)
+        return NamespaceSize(stats[0]["entries"], keys, total, stats[-1]["entries"], sizes[-1])
 
     def _get(self, id: int, table: Table) -> bytes | None:
         return self._transaction.get(_pack_id(id), db=table) if 0 < id <= MAX_ID else None
@@ -339,6 +359,10 @@ def _last_id_error() -> StoreError:
     return StoreError(
         "The last id given in the table of claims is damaged: export the namespace and import it into another."
     )
+
+
+def _site_key(name: str) -> bytes:
+    return name.encode("utf-8", "surrogatepass")
 
 
 def _pack_id(id: int) -> bytes:

@@ -34,6 +34,7 @@ from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import BUCKET_CAP, IDENTITY_BYTES, KEY_BYTES, SCAN_CAP, Candidate, ClaimState, Record
+from dedupcrawl.stores.site_tables import StoredSiteTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -178,9 +179,11 @@ class NamespaceSize:
     pages: int  #: records
     keys: int  #: bucket entries
     bytes: int  #: on disk or in memory
+    sites: int = 0  #: tables of sites
+    site_bytes: int = 0  #: of these tables
 
 
-class StoreTables(Protocol):
+class StoreTables(StoredSiteTables, Protocol):
     """The tables of one namespace inside one transaction."""
 
     def next_id(self) -> int:

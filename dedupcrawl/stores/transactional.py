@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar, Unpack
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import (
     FILE_ANYWAY,
-    KEY_BYTES,
     MAX_DAMAGED,
     Candidate,
     ClaimState,
@@ -31,11 +29,13 @@ from dedupcrawl.stores.base import (
     raise_damage,
     url_key,
 )
-from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecordReader, NamespaceSize, Owner, decode_seen, encode
+from dedupcrawl.stores.memory_tables import MemoryTables
+from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecordReader, Owner, decode_seen, encode
+from dedupcrawl.stores.site_tables import loaded_rows, merge_rows
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dedupcrawl.stores.base import OnDamage, Record
     from dedupcrawl.stores.records import StoreTables
@@ -257,6 +257,21 @@ class TransactionalStore(Store):
         found = [_result_or_damage(live.candidate, id) for id in ids]
         return [hit for hit in found if hit is not None], ids[-1] + 1 if ids else None
 
+    # -- tables of sites ----------------------------------------------------------------------
+
+    def load_sites(self, sites: Sequence[str]) -> dict[str, bytes]:
+        return self._read(partial(loaded_rows, sites))
+
+    def merge_sites(self, added: Mapping[str, bytes]) -> dict[str, bytes]:
+        return self._write(partial(merge_rows, added))
+
+    def sites(self) -> Iterator[tuple[str, bytes]]:
+        return iter(self._read(lambda tables: [*tables.site_rows()]))
+
+    def forget_sites(self, sites: Iterable[str]) -> int:
+        names = [*sites]
+        return self._write(lambda tables: sum(map(tables.delete_site, names)))
+
     # -- housekeeping -------------------------------------------------------------------------
 
     def forget(self, url: str, on_damage: OnDamage = log_damage) -> int:
@@ -269,6 +284,7 @@ class TransactionalStore(Store):
 
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
         dead = self._remove_dead_owners()
+        self.prune_sites(older_than)
         return dead + self._in_chunks(partial(self._prune, older_than), on_damage)
 
     def _prune(self, older_than: float, start: int, tables: StoreTables) -> TransactionResult:
@@ -337,6 +353,8 @@ class TransactionalStore(Store):
             oldest=readable[0] if readable else None,
             newest=readable[-1] if readable else None,
             scheme=self._scheme,
+            sites=sizes.sites,
+            site_bytes=sizes.site_bytes,
             ended=sum(not live.is_held(lease) for lease in leases),
             damaged_claims=tuple([str(id) for id, lease in claims if lease.is_damaged][:MAX_DAMAGED]),
         )
@@ -399,102 +417,3 @@ class MemoryStore(TransactionalStore):
         with self._lock:
             self._tables = None
             self._own.clear()
-
-
-class MemoryTables:
-    """The tables as dicts. Ids are filed in rising order, and dicts keep that order."""
-
-    def __init__(self) -> None:
-        self._last_id = 0
-        self._records: dict[int, bytes] = {}
-        self._leases: dict[int, Lease] = {}
-        self._owners: dict[bytes, Owner] = {}
-        # Most buckets hold one page: a bare id takes a third of the memory of a list with one id.
-        self._buckets: dict[bytes, int | list[int]] = {}
-        self._keys = 0
-        self._bytes = 0
-
-    def next_id(self) -> int:
-        self._last_id += 1
-        return self._last_id
-
-    def put_record(self, id: int, value: bytes, keys: Iterable[bytes]) -> None:
-        self._records[id] = value
-        self._bytes += len(value)
-        for key in dict.fromkeys(keys):
-            self._keys += 1
-            ids = self._buckets.get(key)
-            if ids is None:
-                self._buckets[key] = id
-            elif isinstance(ids, int):
-                self._buckets[key] = [ids, id]
-            else:
-                ids.append(id)
-
-    def delete_record(self, id: int) -> None:
-        self._bytes -= len(self._records.pop(id))
-
-    def delete_keys(self, id: int, keys: Iterable[bytes]) -> None:
-        for key in dict.fromkeys(keys):
-            ids = self._buckets.get(key, ())
-            several = [ids] if isinstance(ids, int) else ids
-            at = bisect_left(several, id)
-            if several[at : at + 1] != [id]:
-                continue
-            self._keys -= 1
-            if isinstance(ids, list) and len(ids) > 1:
-                del ids[at]
-            else:
-                del self._buckets[key]
-
-    def record(self, id: int) -> bytes | None:
-        return self._records.get(id)
-
-    def records(self, start: int) -> Iterator[tuple[int, bytes]]:
-        return _rows_from(self._records, start)
-
-    def first_and_last(self) -> list[tuple[int, bytes]]:
-        rows = self._records.items()
-        return [next(iter(rows)), next(reversed(rows))] if rows else []
-
-    def newest(self, key: bytes, since: int) -> Sequence[int]:
-        ids = self._buckets.get(key)
-        if ids is None:
-            return ()
-        if isinstance(ids, int):
-            return (ids,) if ids > since else ()
-        return ids[: bisect_left(ids, since + 1) - len(ids) - 1 : -1]
-
-    def lease(self, id: int) -> Lease | None:
-        return self._leases.get(id)
-
-    def put_lease(self, id: int, lease: Lease) -> None:
-        self._leases[id] = lease
-
-    def delete_lease(self, id: int) -> None:
-        del self._leases[id]
-
-    def leases(self, start: int) -> Iterator[tuple[int, Lease]]:
-        return _rows_from(self._leases, start)
-
-    def owner(self, token: bytes) -> Owner | None:
-        return self._owners.get(token)
-
-    def put_owner(self, token: bytes, owner: Owner) -> None:
-        self._owners[token] = owner
-
-    def delete_owner(self, token: bytes) -> None:
-        del self._owners[token]
-
-    def owners(self) -> list[bytes]:
-        return list(self._owners)
-
-    def sizes(self) -> NamespaceSize:
-        return NamespaceSize(len(self._records), self._keys, self._bytes + self._keys * KEY_BYTES)
-
-
-def _rows_from(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:
-    if start <= 1:  # from the oldest on; usually few are read
-        return iter(table.items())
-    ids = list(table)
-    return ((id, table[id]) for id in ids[bisect_left(ids, start) :])

@@ -3,7 +3,9 @@
 The file is a gzip stream of: the line ``MAGIC`` with the version; a line of JSON with namespace and scheme; the
 secret seed of the store after its length in 1 byte, which is 0 if there is none;
 each committed record as :mod:`dedupcrawl.stores.records` encodes it, after its length in 4 bytes; a length of
-0; the number of records in 8 bytes; the BLAKE2b-128 checksum of all bytes before. Numbers are big-endian.
+0; the number of records in 8 bytes; each table of a site (:mod:`dedupcrawl.stores.site_tables`), after the lengths of
+name and table in 4 bytes each, and two lengths of 0; the BLAKE2b-128 checksum of all bytes before. Numbers are
+big-endian. A file of version 4 has no tables, and can be imported.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import gzip
 import json
 import zlib
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby
@@ -21,13 +23,14 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, check_secret, log_damage, scheme_json
 from dedupcrawl.stores.records import decode, encode, record_damage
+from dedupcrawl.stores.site_tables import MAX_SITE_CHARS, MAX_TABLE_BYTES, unpack_site
 from dedupcrawl.stores.validation import MAX_SCHEME_DEPTH, is_namespace, parse_scheme
 from dedupcrawl.utils.iteration import chunked
 from dedupcrawl.utils.redaction import SECRET_BYTES, SecretSeed
 from dedupcrawl.utils.resources import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dedupcrawl.stores.base import Candidate, OnDamage, Record, Store
@@ -35,10 +38,12 @@ if TYPE_CHECKING:
     RecordCheck = Callable[[Record], None]  # raises ``DamageError`` for a record that does not belong into a store
 
 MAGIC = b"dedupcrawl export "
-VERSION = b"4"
+VERSION = b"5"
+WITHOUT_TABLES = b"4"  #: the version before there were tables of sites
 MAX_LINE_BYTES = 1 << 20
 MAX_RECORD_BYTES = 1 << 25  #: of a record; the largest sketches of a page of 10 MB have a quarter of it
-CHUNK = 200  #: records that are filed together
+MAX_NAME_BYTES = 4 * MAX_SITE_CHARS
+CHUNK = 200  #: records, or tables, that are filed together
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class ExportHeader:
     namespace: str
     scheme: str  #: JSON
     records: int  #: number of records in the file
+    has_tables: bool = True  #: whether it is of a version that has tables of sites
     secret: SecretSeed | None = field(default=None, repr=False)  #: the secret seed of its store
 
 
@@ -58,9 +64,11 @@ class ImportCounts:
     new: int  #: filed
     known: int  #: stored already, and not filed twice
     removed: int = 0  #: replaced by others
+    sites: int = 0  #: tables of sites that were imported
 
     def __add__(self, other: ImportCounts) -> ImportCounts:
-        return ImportCounts(self.new + other.new, self.known + other.known, self.removed + other.removed)
+        mine, others = (self.new, self.known, self.removed, self.sites), astuple(other)
+        return ImportCounts(*map(sum, zip(mine, others, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,7 @@ def read_header(
         for count, record in enumerate(_read_records(path, stream), 1):
             _check_record(path, count - 1, record, check)
             advance()
+        _read_to_end(path, stream, header, lambda _: None)
         return replace(header, records=count)
 
 
@@ -140,6 +149,8 @@ def import_records(
 ) -> ImportCounts:
     """File the records of an export, the oldest first; records that are stored already are skipped.
 
+    The table of a site is imported if the store has none of it: pages of both may be the same.
+
     Args:
         path: the file.
         store: the store.
@@ -155,7 +166,18 @@ def import_records(
     check_secret(about.url, about.namespace, store.secret, header.secret)
     with _open_export(path) as stream:
         _read_header(path, stream)
-        return file_records(map(UpsertRecord, track(_read_records(path, stream))), store)
+        counts = file_records(map(UpsertRecord, track(_read_records(path, stream))), store)
+        known = {site for site, _ in store.sites()}
+        sites = 0
+
+        def file(tables: Mapping[str, bytes]) -> None:
+            nonlocal sites
+            new = {site: value for site, value in tables.items() if site not in known}
+            store.merge_sites(new)
+            sites += len(new)
+
+        _read_to_end(path, stream, header, file)
+        return replace(counts, sites=sites)
 
 
 def file_records(upserts: Iterable[UpsertRecord], store: Store) -> ImportCounts:
@@ -216,6 +238,11 @@ def _write(
                 count += 1
         advance()
     out.write(bytes(4) + count.to_bytes(8, "big"))
+    for site, table in store.sites():
+        name = site.encode("utf-8", "surrogatepass")
+        if 0 < len(name) <= MAX_NAME_BYTES and unpack_site(table).lines:  # damaged tables stay behind: they cost copies
+            out.write(len(name).to_bytes(4, "big") + len(table).to_bytes(4, "big") + name + table)
+    out.write(bytes(8))
     out.stream.write(out.checksum.digest())
     return count
 
@@ -237,7 +264,7 @@ def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     first = stream.read_line()
     if not first.startswith(MAGIC):
         raise StoreError(f"The file {path} is not an export of a store.")
-    if first != MAGIC + VERSION:
+    if first not in {MAGIC + VERSION, MAGIC + WITHOUT_TABLES}:
         version = first.removeprefix(MAGIC).decode("ascii", "replace")
         raise StoreError(f"The file {path} has version {version}, and this release reads version {VERSION.decode()}.")
     about = parse_scheme(stream.read_line(), MAX_SCHEME_DEPTH + 1) or {}
@@ -247,7 +274,8 @@ def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     size = stream.read(1)[0]
     if size not in {0, SECRET_BYTES}:
         raise StoreError(f"The file {path} is damaged: its header cannot be read.")
-    return ExportHeader(str(namespace), scheme_json(scheme), 0, SecretSeed.from_stored(stream.read(size)))
+    secret = SecretSeed.from_stored(stream.read(size))
+    return ExportHeader(str(namespace), scheme_json(scheme), 0, first == MAGIC + VERSION, secret)
 
 
 def _read_records(path: Path, stream: _ChecksumFile) -> Iterator[Record]:
@@ -257,10 +285,38 @@ def _read_records(path: Path, stream: _ChecksumFile) -> Iterator[Record]:
             raise StoreError(f"The file {path} is damaged: record {count} claims to have {size} bytes.")
         yield decode(stream.read(size), f"{path} {count}")
         count += 1
-    expected_count = int.from_bytes(stream.read(8), "big")
+    if int.from_bytes(stream.read(8), "big") != count:
+        raise _checksum_error(path)
+
+
+def _read_to_end(
+    path: Path, stream: _ChecksumFile, header: ExportHeader, file: Callable[[Mapping[str, bytes]], None]
+) -> None:
+    """Read what follows the records, and pass the tables of sites on; some of them at a time."""
+    for some in chunked(_read_tables(path, stream) if header.has_tables else (), CHUNK):
+        file(dict(some))
     checksum = stream.checksum.digest()
-    if expected_count != count or stream.stream.read(len(checksum) + 1) != checksum:
-        raise StoreError(f"The file {path} is damaged: its checksum is wrong.")
+    if stream.stream.read(len(checksum) + 1) != checksum:
+        raise _checksum_error(path)
+
+
+def _read_tables(path: Path, stream: _ChecksumFile) -> Iterator[tuple[str, bytes]]:
+    while any(lengths := stream.read(8)):
+        name, size = int.from_bytes(lengths[:4], "big"), int.from_bytes(lengths[4:], "big")
+        if not 0 < name <= MAX_NAME_BYTES or size > MAX_TABLE_BYTES:
+            raise StoreError(f"The file {path} is damaged: the table of a site claims to have {name} and {size} bytes.")
+        yield _site_name(path, stream.read(name)), stream.read(size)
+
+
+def _site_name(path: Path, value: bytes) -> str:
+    try:
+        return value.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise StoreError(f"The file {path} is damaged: the name of a site cannot be read.") from None
+
+
+def _checksum_error(path: Path) -> StoreError:
+    return StoreError(f"The file {path} is damaged: its checksum is wrong.")
 
 
 @dataclass

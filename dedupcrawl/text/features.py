@@ -376,7 +376,8 @@ def encode_normalized(text: str, *, fold_chinese: bool = False) -> bytes:
 
 def compared_text(page: Page) -> str:
     """Return the text of a page that detectors compare."""
-    return f"{page.text}\n{page.rest}" if page.rest else page.text
+    text = page.text if page.compared is None else page.compared
+    return f"{text}\n{page.rest}" if page.rest else text
 
 
 def _letter_points(packed: Points) -> Points:

@@ -113,8 +113,8 @@ def verdict_tuples(verdicts: Iterable[Verdict]) -> list[VerdictRow]:
 
 
 def crawled(config: Config, rows: Rows) -> list[Verdict]:
-    """The verdicts of a crawl on these rows in order."""
-    with Deduplicator(config=config) as dedup:
+    """The verdicts of a crawl without site memory on these rows in order."""
+    with Deduplicator(config=config, site_memory=False) as dedup:
         return [dedup.add(**_given(row)) for row in rows]
 
 

@@ -210,6 +210,7 @@ def test_a_password_is_kept_nowhere(batch: Batch, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(StoreSource, "open", there)
     monkeypatch.setattr(StoreSource, "batches", lambda *_: iter(()))
+    monkeypatch.setattr(StoreSource, "site_tables", lambda *_: {})
     server = "redis://:secret@127.0.0.1:1/0"
     path = write_lines(batch.folder / "in" / "a.jsonl", [page(1, "a")])
     batch.run(path, out="one", against=(server,), namespace="news")

@@ -28,8 +28,8 @@ def rules_of(config: Config) -> RowJudge:
 
 
 def one_by_one(config: Config, pages: Iterable[Page]) -> list[VerdictRow]:
-    """The verdicts of a crawl on these pages in order."""
-    with Deduplicator(config=config) as dedup:
+    """The verdicts of a crawl without site memory on these pages in order."""
+    with Deduplicator(config=config, site_memory=False) as dedup:
         return [verdict_row(dedup.add(page)) for page in pages]
 
 
@@ -41,7 +41,7 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
 
 def filed(config: Config, pages: Iterable[Page], size: int = 50) -> FingerprintTable:
     """The fingerprints of these pages, in batches of this size."""
-    dedup = Deduplicator(config=config)
+    dedup = Deduplicator(config=config, site_memory=False)
     filings: list[FingerprintTableBuilder] = []
     for row, page in enumerate(pages):
         if row % size == 0:

@@ -294,6 +294,9 @@ def test_store_commands(tmp_path: Path) -> None:
     assert "minhash" in shown
     assert "…" not in shown
     assert "1 record" in run("store", "forget", url, "https://a.example/1#top")
+    assert "1 with what they repeat" in shown
+    assert "2 sites forgotten" in run("store", "forget", url, "a.example")
+    assert "with what they repeat" not in run("store", "info", url)
     assert "1 record" in run("store", "prune", url, "--older-than", "30m")
     infos = {info["namespace"]: info for info in orjson.loads(run("store", "info", url, "--json"))}
     assert {name: info["pages"] for name, info in infos.items()} == {"news": 0, "blogs": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.ledger.ledger_schema import Entry, Outcome
 from tests.cli.errors import complaint
 from tests.stores.servers import Server, binaries
+from tests.test_site_memory import ABOUT, LIFE, POSTS, crawl
 from tests.texts import ENGLISH, OTHER_ENGLISH
 
 runner = CliRunner()
@@ -289,3 +291,31 @@ def test_of_several_namespaces_one_is_named(
     assert "'news', 'sport'" in complaint(monkeypatch, capsys, "explain", FIRST, "--store", store)
     found = told(SECOND, "--store", store, "--namespace", "sport", "--file", copy)
     assert found["verdict"]["of"] == FIRST
+
+
+def test_what_the_site_repeats_is_named_and_the_page_is_judged_without_it(tmp_path: Path) -> None:
+    url = f"lmdb://{tmp_path}/blog"
+    with Deduplicator(url) as dedup:
+        crawl([post.on() for post in POSTS[:10]], dedup)
+    file = tmp_path / "page.html"
+    address, text = POSTS[12].on()
+    file.write_text(text, "utf-8")
+    found = told(address, "--store", url, "--file", str(file))
+    named = [each for each in found["remarks"] if each.startswith("Not compared, as it is on 10 pages of this site: ")]
+    assert len(named) == LIFE.count("<p>")
+    about, text = ABOUT
+    file.write_text(text, "utf-8")
+    assert told(about, "--store", url, "--file", str(file))["verdict"]["reason"] == "template"
+    said = told(about, "--store", url, "--file", str(file), "--set", "site_memory=False")
+    assert said["verdict"]["status"] == "unique"
+
+
+def test_that_too_little_would_be_left_is_said(tmp_path: Path) -> None:
+    url = f"lmdb://{tmp_path}/blog"
+    with Deduplicator(url) as dedup:
+        crawl([post.on() for post in POSTS[:10]], dedup)
+    file = tmp_path / "page.html"
+    address, text = replace(POSTS[12], paragraphs=1).on()
+    file.write_text(text, "utf-8")
+    remarks = told(address, "--store", url, "--file", str(file))["remarks"]
+    assert "All text is compared, as little would be left without what this site repeats." in remarks

@@ -10,8 +10,11 @@ from dedupcrawl.cli import app
 from dedupcrawl.cli.inspect import default_name
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.page import read_page
+from dedupcrawl.text.features import compared_text
 from tests.cli.errors import complaint
 from tests.page.samples import CHINESE, PARAGRAPH, article, links
+from tests.sites.kinds import build
+from tests.sites.words import Writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -154,3 +157,42 @@ def test_an_error_is_one_sentence(
             dedup.add(read_page(PAGE, "https://a.example/first"))
     assert said in complaint(monkeypatch, capsys, "inspect", *args)
     assert not (here / "flood.inspect.html").exists()
+
+
+# -- the text that is compared ----------------------------------------------------------------------
+
+
+def test_the_compared_text_can_be_printed(tmp_path: Path) -> None:
+    found = next(each for each in build("phpbb").pages if read_page(each.html, each.url).compared is not None)
+    file = tmp_path / "thread.html"
+    file.write_text(found.html, "utf-8")
+    both = read_page(found.html, found.url)
+    assert printed("read", str(file)) == flat(both.text)
+    assert printed("read", str(file), "--compared") == flat(compared_text(both))
+    shown = printed("inspect", str(file), "-o", str(tmp_path / "out.html"))
+    assert f"the block model found {len(both.text):,}" in shown
+
+
+def test_lines_that_the_site_repeats_are_named(tmp_path: Path) -> None:
+    url = f"lmdb://{tmp_path}/store"
+    life = "<p>The author lives in a mill and keeps five geese.</p>"
+    pages = [f"<h1>Story {n}</h1>{Writer('story', 2 * n).story(4)}{life}" for n in range(5)]
+    with Deduplicator(url) as dedup:
+        for number, html in enumerate(pages):
+            assert dedup.add(html=html, url=f"https://blog.example/{number}").keep
+    file = tmp_path / "page.html"
+    file.write_text(pages[0], "utf-8")
+    command = ("inspect", str(file), "--url", "https://blog.example/9", "-o", str(tmp_path / "out.html"))
+    shown = printed(*command, "--against", url)
+    assert "Not compared, as it is on 5 pages of this site: The author lives in a mill" in shown
+    assert "Not compared" not in printed(*command, "--against", url, "--set", "site_memory=False")
+
+
+def printed(*args: str) -> str:
+    result = CliRunner().invoke(app, args, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return flat(result.output)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())

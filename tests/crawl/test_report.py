@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dedupcrawl import Deduplicator, Page, Status
+from dedupcrawl import Deduplicator, Page, Status, read_page
 from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.ledger.ledger_schema import Outcome
@@ -22,6 +22,7 @@ from tests.crawl.site import fancy, index, plain, text
 from tests.crawl.test_distant import over
 from tests.crawl.test_feeds import waiting_for
 from tests.crawl.test_outage import articles, at, noticed
+from tests.page.test_two_texts import split_pages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,6 +90,18 @@ def test_the_ledger_equals_the_stats_on_every_reactor(site: Site, tmp_path: Path
         (line,) = crawled.lines("Report: ", "INFO")
         assert str(tmp_path / reactor / "report.html") in line
         assert b"<html" in (tmp_path / reactor / "report.html").read_bytes()
+
+
+def test_the_text_in_the_ledger_is_the_compared_one(site: Site, tmp_path: Path) -> None:
+    """The texts of a pair are the evidence of its verdict."""
+    html = split_pages()[0][0].replace("</body>", "<footer><article><p>Imprint</p></article></footer></body>")
+    url = site.put("/thread", html)
+    read = read_page(html, url)
+    crawl(tmp_path, urls=[url], settings={**IN_TURN, **REPORT})
+    with Ledger.open(tmp_path / "report.ledger") as ledger:
+        (row,) = ledger.rows()
+        assert ledger.text(row.id) == read.compared
+        assert read.compared not in (None, read.text)
 
 
 def test_whatever_the_settings_are(site: Site, tmp_path: Path) -> None:

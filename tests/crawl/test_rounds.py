@@ -19,6 +19,7 @@ from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
+from dedupcrawl.filing import FilingClient
 from dedupcrawl.stores.lmdb_environment import LmdbEnvironment
 from tests.crawl.site import text
 
@@ -158,14 +159,14 @@ def test_a_copy_in_the_same_round_takes_over_when_the_first_is_refused(round: Ro
 
 
 def test_a_page_that_fails_does_not_take_others_with_it(round: Round, monkeypatch: pytest.MonkeyPatch) -> None:
-    claim_record = Deduplicator.claim_record
+    claim = FilingClient.claim
 
-    def failing(dedup: Deduplicator, record: Any, url: str, **how: Any) -> Any:
+    def failing(filer: FilingClient, record: Any, url: str, **how: Any) -> Any:
         if url.endswith("/1"):
             raise ValueError("an error of ours")
-        return claim_record(dedup, record, url, **how)
+        return claim(filer, record, url, **how)
 
-    monkeypatch.setattr(Deduplicator, "claim_record", failing)
+    monkeypatch.setattr(FilingClient, "claim", failing)
 
     async def work() -> None:
         judged = await round.judge(pages(3))

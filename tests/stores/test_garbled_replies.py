@@ -19,6 +19,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.stores.base import Record
 from dedupcrawl.stores.redis.replies import MAX_ELEMENTS, ReplyFilter, is_reply
 from dedupcrawl.stores.redis.scripts import OPERATIONS as SCRIPT_OPERATIONS
+from dedupcrawl.stores.site_tables import SiteTable
 from tests.batch.corpus import story
 from tests.stores.garbling import WAYS, Garbler, end_of_reply
 from tests.stores.servers import Server, binaries, cluster_port
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 OPERATIONS, STORIES = 150, 40
+TABLE = SiteTable(5, {1: 5, 2: 1}).pack(0.0)
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +120,10 @@ def calls(dedup: Deduplicator) -> list[Callable[[], object]]:
         dedup.renew,
         dedup.store.workers,
         dedup.try_filing,
+        lambda: dedup.store.merge_sites({"s0.example": TABLE, "s1.example": TABLE}),
+        lambda: dedup.store.load_sites(["s0.example", "none.example"]),
+        lambda: list(dedup.store.sites()),
+        lambda: dedup.store.forget_sites(["s1.example"]),
         lambda: dedup.lookup("https://s0.example/3"),
         lambda: dedup.forget("https://s1.example/1"),
         lambda: dedup.add_many([Page.from_text(story(number), f"https://m.example/{number}") for number in (90, 91)]),

@@ -21,6 +21,7 @@ from dedupcrawl.errors import DamageError, StoreError, StoreMismatchError
 from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.records import encode
 from dedupcrawl.stores.redis.address import LAYOUTS
+from dedupcrawl.stores.site_tables import SiteTable
 from dedupcrawl.stores.transfer import ExportHeader, ImportCounts, export_records, import_records, read_header
 from tests.stores.conftest import emptied
 from tests.stores.factories import START, Clock, Opener, file, lmdb_url, record
@@ -87,6 +88,43 @@ def test_what_is_committed_goes_from_any_store_to_any(
     assert [each.id for each in here.find(hit.record.keys)] == [hit.id - 1, hit.id]
 
 
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("source", KINDS)
+def test_what_sites_repeat_goes_from_any_store_to_any(
+    kinds: dict[str, Opener], source: str, target: str, tmp_path: Path
+) -> None:
+    there, here = kinds[source](namespace="from"), kinds[target](namespace="to")
+    tables = {f"{number}.例子": SiteTable(number, {number: 3, 7: 1}).pack(1e9) for number in range(1, 4)}
+    there.merge_sites(tables)
+    own = {"1.例子": SiteTable(9, {1: 1}).pack(1e9)}
+    here.merge_sites(own)
+    export_records(there, tmp_path / "file")
+    assert import_records(tmp_path / "file", here) == ImportCounts(0, 0, sites=2)
+    assert dict(here.sites()) == tables | own
+    assert import_records(tmp_path / "file", here) == ImportCounts(0, 0)  # nothing is counted twice
+    assert dict(here.sites()) == tables | own
+
+
+def test_an_export_of_the_version_without_tables_can_be_imported(kinds: dict[str, Opener], tmp_path: Path) -> None:
+    there, here = kinds["memory"](namespace="from"), kinds["lmdb"](namespace="to")
+    pages = filled(there)
+    export_records(there, tmp_path / "new")
+    body = gzip.decompress((tmp_path / "new").read_bytes()).replace(b"export 5\n", b"export 4\n", 1)[:-24]
+    (tmp_path / "old").write_bytes(gzip.compress(body + blake2b(body, digest_size=16).digest()))
+    assert import_records(tmp_path / "old", here) == ImportCounts(len(pages), 0)
+    assert stored(here) == pages
+
+
+def test_the_memory_for_a_table_is_limited(kinds: dict[str, Opener], tmp_path: Path) -> None:
+    export_records(kinds["memory"](namespace="from"), tmp_path / "file")
+    body = gzip.decompress((tmp_path / "file").read_bytes())[:-24]
+    for name, size, match in ((1, 1 << 30, "claims to have 1 and 1073741824 bytes"), (1 << 30, 1, "1073741824 and 1")):
+        lengths = name.to_bytes(4, "big") + size.to_bytes(4, "big")
+        (tmp_path / "file").write_bytes(gzip.compress(body + lengths + bytes(99)))
+        with pytest.raises(StoreError, match=match):
+            read_header(tmp_path / "file")
+
+
 def test_what_is_there_is_not_filed_twice(kinds: dict[str, Opener], tmp_path: Path) -> None:
     store = kinds["hash"]()
     pages = filled(store)
@@ -131,6 +169,7 @@ def path(kinds: dict[str, Opener], tmp_path: Path) -> Path:
     store = kinds["memory"]()
     for n in range(50):
         file(store, f"http://a/{n}", n)
+    store.merge_sites({f"{n}.例子": SiteTable(9, {n: 3, 99: 1}).pack(1e9) for n in range(5)})
     export_records(store, tmp_path / "file")
     return tmp_path / "file"
 
@@ -169,14 +208,14 @@ def test_what_follows_the_end_is_refused(path: Path, kinds: dict[str, Opener]) -
     [
         (b"not gzip", "not an export of a store, or is damaged"),
         (gzip.compress(b"something else\n" * 99), "is not an export of a store"),
-        (gzip.compress(b"dedupcrawl export 1\n{}\n"), "has version 1, and this release reads version 4"),
-        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 4"),
-        (gzip.compress(b"dedupcrawl export 4\n{}\n"), "header cannot be read"),
-        (gzip.compress(b"dedupcrawl export 4\n[1]\n"), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 4\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 4\n{"namespace": "a", "scheme": {}}\n' + b"\0" + b"\xff" * 99), "bytes"),
+        (gzip.compress(b"dedupcrawl export 1\n{}\n"), "has version 1, and this release reads version 5"),
+        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 5"),
+        (gzip.compress(b"dedupcrawl export 5\n{}\n"), "header cannot be read"),
+        (gzip.compress(b"dedupcrawl export 5\n[1]\n"), "header cannot be read"),
+        (gzip.compress(b'dedupcrawl export 5\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
+        (gzip.compress(b'dedupcrawl export 5\n{"namespace": "a", "scheme": {}}\n' + b"\0" + b"\xff" * 99), "bytes"),
         (
-            gzip.compress(b'dedupcrawl export 4\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99),
+            gzip.compress(b'dedupcrawl export 5\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99),
             "header cannot be read",
         ),
     ],
@@ -192,7 +231,7 @@ SCHEME = scheme_json(schemes(build_detectors(Config()), Config()))
 
 def written(path: Path, values: Sequence[bytes], header: bytes) -> Path:
     """Write an export with these encoded records, and a right checksum."""
-    plain = b"dedupcrawl export 4\n" + header + b"\n\0"
+    plain = b"dedupcrawl export 5\n" + header + b"\n\0"
     plain += b"".join(len(value).to_bytes(4, "big") + value for value in values)
     plain += bytes(4) + len(values).to_bytes(8, "big")
     path.write_bytes(gzip.compress(plain + blake2b(plain, digest_size=16).digest()))
@@ -257,7 +296,7 @@ def test_a_record_that_does_not_belong_into_the_store_refuses_all(tmp_path: Path
 
 
 def test_the_memory_for_a_record_is_limited(tmp_path: Path) -> None:
-    plain = b"dedupcrawl export 4\n" + header() + b"\n\0" + (1 << 28).to_bytes(4, "big")
+    plain = b"dedupcrawl export 5\n" + header() + b"\n\0" + (1 << 28).to_bytes(4, "big")
     with gzip.open(tmp_path / "file", "wb", compresslevel=1) as stream:
         stream.write(plain)
         for _ in range(256):
@@ -305,5 +344,5 @@ def test_a_record_with_more_parts_than_an_export_can_hold_is_left_out(kinds: dic
 
 def test_the_file_says_its_configuration_in_plain_text(path: Path) -> None:
     first, second, _ = gzip.decompress(path.read_bytes()).split(b"\n", 2)
-    assert first == b"dedupcrawl export 4"
+    assert first == b"dedupcrawl export 5"
     assert json.loads(second) == {"namespace": "news", "scheme": {"exact": {"bits": 128}}}

@@ -21,10 +21,11 @@ from dedupcrawl.stores.redis.connection import FAILURES, SERVER_ERRORS, connect,
 from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds
 from dedupcrawl.stores.redis.replies import UNUSABLE, InvalidReplyError, is_reply
 from dedupcrawl.stores.redis.scripts import script_of
+from dedupcrawl.stores.redis.site_hash import RedisSiteTables
 from dedupcrawl.stores.redis.transports import ClusterTransport, NotConnectedError, PipelinedConnection, PreparedScript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from redis import RedisCluster
 
@@ -282,6 +283,19 @@ class ServerStore(Store):
         self._lock = RLock()
         self._stats = b""
         self._session = RedisSession(address, self._names, options.server_clock)
+        self._sites = RedisSiteTables(self._session, self._names)
+
+    def load_sites(self, sites: Sequence[str]) -> dict[str, bytes]:
+        return self._sites.load_sites(sites)
+
+    def merge_sites(self, added: Mapping[str, bytes]) -> dict[str, bytes]:
+        return self._sites.merge_sites(added)
+
+    def sites(self) -> Iterator[tuple[str, bytes]]:
+        return self._sites.sites()
+
+    def forget_sites(self, sites: Iterable[str]) -> int:
+        return self._sites.forget_sites(sites)
 
     def publish(self, stats: WorkerStats) -> None:
         self._stats = stats.to_json()

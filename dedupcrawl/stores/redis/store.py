@@ -10,6 +10,7 @@ A call whose reply is lost may have been executed. So every operation can be cal
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import DamageError, StoreMismatchError
@@ -200,6 +201,7 @@ class RedisStore(ServerStore):
         return int(removed) + more
 
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
+        self.prune_sites(older_than)
         removed = self._in_steps("prune", on_damage, self._ttl_argument, milliseconds(self._clock() - older_than))
         self._report(self._call("remove_owners"), on_damage)
         return removed
@@ -229,9 +231,11 @@ class RedisStore(ServerStore):
                 on_damage(error)
 
     def info(self) -> StoreInfo:
-        return self._session.with_client(
+        about = self._session.with_client(
             lambda client: namespace_info(client, self._call, self.url, self._names, self._meta)
         )
+        sites, size = self._sites.size()
+        return replace(about, bytes=about.bytes + size, sites=sites, site_bytes=size)
 
     def workers(self) -> WorkersInfo:
         return self._session.with_client(lambda client: workers_info(client, self._names))

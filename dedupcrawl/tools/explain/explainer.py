@@ -14,6 +14,7 @@ from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.spotsigs import SpotSigs
 from dedupcrawl.page.model import Page
+from dedupcrawl.sites.text_notes import text_notes
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 from dedupcrawl.text.features import Features
 from dedupcrawl.tools.explain.counterfactuals import (
@@ -264,6 +265,7 @@ class ExplanationBuilder:
         """Explain any page; ``own`` are the assessments of the detectors on the page compared with itself."""
         page = None if isinstance(subject.page, Verdict) else subject.page
         counterfactuals, together = self._counterfactuals(pair, verdict, page)
+        remarks = _remarks(self._effective, subject, verdict, pair, is_scanned=self._advance is not None)
         return ExplanationReport(
             url=subject.url,
             origin=subject.origin,
@@ -275,9 +277,12 @@ class ExplanationBuilder:
             counterfactuals=tuple(counterfactuals),
             together=tuple(together),
             constants=self._effective.listed(own),
-            remarks=_remarks(self._effective, subject, verdict, pair, is_scanned=self._advance is not None),
+            remarks=(*self._text_notes(page), *remarks),
             then=subject.then,
         )
+
+    def _text_notes(self, page: Page | None) -> Iterable[str]:
+        return text_notes(page, self._store if self._config.site_memory else None) if page else ()
 
     def _explain_unchecked(self, subject: ExplainedPage, verdict: Verdict) -> ExplanationReport:
         base = self._base(subject, verdict, None, ())

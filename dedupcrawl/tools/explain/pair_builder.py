@@ -16,6 +16,7 @@ from dedupcrawl.identity.identity_codec import NameFlags, unpack_identity
 from dedupcrawl.identity.identity_sketch import label_identity
 from dedupcrawl.identity.siblings import is_refresh
 from dedupcrawl.sites.registrable_domain import site_of
+from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState
 
 if TYPE_CHECKING:
@@ -93,11 +94,15 @@ def _share_key(detectors: Iterable[Detector], new: Record, old: Record) -> bool 
 
 
 def judged_page(page: Page, config: Config, store: Store) -> JudgedPage | Verdict:
-    """Fingerprint a page and look up its candidates; a page that cannot be checked gives a verdict."""
+    """Fingerprint a page and look up its candidates; a page that cannot be checked gives a verdict.
+
+    What its site repeats, as the store knows it, is not compared.
+    """
     fingerprinter = Fingerprinter(
         build_detectors(config), config.min_chars, time.time, int(config.seed), fold_chinese=config.fold_chinese
     )
-    record = fingerprinter.fingerprint(page)
+    view = SiteTracker(store, remote=False).view(page) if config.site_memory else None
+    record = fingerprinter.fingerprint(page, view=view)
     if isinstance(record, UncheckedPage):
         return unchecked(page.url, record.reason)
     return JudgedPage(page.url, record, store.find(record.lookup_keys))

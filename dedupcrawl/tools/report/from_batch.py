@@ -264,8 +264,8 @@ class _BatchReader:
             similarity=similarity,
             new_title=page.title if page else "",
             old_title=earlier.title if earlier else "",
-            new_text=page.text if page else None,
-            old_text=earlier.text if earlier else None,
+            new_text=page.as_compared().text if page else None,
+            old_text=earlier.as_compared().text if earlier else None,
             siblings=self._why_siblings(new, old) if related else "",
         )
 

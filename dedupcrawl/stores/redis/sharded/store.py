@@ -11,6 +11,7 @@ import secrets
 import time
 from collections import OrderedDict
 from contextlib import suppress
+from dataclasses import replace
 from itertools import zip_longest
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,6 +43,7 @@ from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec
 from dedupcrawl.stores.redis.sharded.protocol import ShardWriter
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, log_outgrown, memory_bytes, remove_keys, scanned
 from dedupcrawl.stores.redis.sharded.wire import ShardTransport
+from dedupcrawl.stores.redis.site_hash import SITES
 from dedupcrawl.utils.iteration import chunked
 
 if TYPE_CHECKING:
@@ -206,7 +208,9 @@ class ShardedStore(ServerStore, JudgedStore):
         pages = count_namespace(self._layout, self._ask, lambda tokens: self._run(self.protocol.dead(tokens))).pages
         remove_keys(self._layout, self._ask)
         self._layout.set_shelves(new)
-        self._session.with_client(lambda client: client.unlink(*map(self._names.key, ("meta", "owners", "workers"))))
+        self._session.with_client(
+            lambda client: client.unlink(*map(self._names.key, ("meta", "owners", "workers", SITES)))
+        )
         return pages
 
     def _count(self, commands: Sequence[Command]) -> int:
@@ -418,6 +422,7 @@ class ShardedStore(ServerStore, JudgedStore):
 
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
         self._end_stages()
+        self.prune_sites(older_than)
         removed = 0
         before = self._now() - milliseconds(self._clock() - older_than)
         for some in scanned(self._layout, self._ask):
@@ -445,9 +450,11 @@ class ShardedStore(ServerStore, JudgedStore):
     def info(self) -> StoreInfo:
         count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self.protocol.dead(tokens)))
         bytes_used = memory_bytes(self._layout, self._ask)
-        return StoreInfo(
-            self.url, self.namespace, bytes=bytes_used, scheme=self._meta.scheme, layout=SHARDED, **count._asdict()
+        sites, size = self._sites.size()
+        about = StoreInfo(
+            self.url, self.namespace, bytes=bytes_used + size, scheme=self._meta.scheme, **count._asdict()
         )
+        return replace(about, layout=SHARDED, sites=sites, site_bytes=size)
 
 
 # -- offers of callers who compare pages themselves -------------------------------------------------

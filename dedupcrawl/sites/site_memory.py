@@ -1,0 +1,234 @@
+"""Site memory: what a site repeats on many pages is not the content of one.
+
+The life of the author, comment rules and newsletters stand on many pages of a site, and reprints have those of another
+site. One page cannot tell them from its text; the third page of the site can. For each site the memory counts on how
+many kept pages a line of the compared text stands. A line on at least ``KNOWN_PAGES`` pages is left out of the
+compared text of later pages.
+
+A page counts only if it has enough text of its own: lines that no page of the site had before. Home, tag and month
+pages that carry whole posts have none if the posts were read before. If they are read first, they are known by their
+linked headings (``Page.listed``) or by their title, and do not count either. So a post that is on six pages remains
+content. Dropped pages do not count, because a page's own views would make its text one that is repeated. A mistake of
+the memory costs a copy, never a page: where little text would remain, the whole text is compared.
+
+The tables are part of the store (:mod:`dedupcrawl.stores.site_tables`).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import repeat
+from threading import Lock
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from dedupcrawl.errors import StoreError
+from dedupcrawl.sites.registrable_domain import site_of
+from dedupcrawl.stores.site_tables import MAX_SITE_CHARS, SiteTable, SiteView, unpack_site
+from dedupcrawl.text.features import compared_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dedupcrawl.page.model import Page
+    from dedupcrawl.stores.site_tables import SiteTables
+
+# Chosen on part "tune" of benchmarks.sites (docs/methods.md, "Site memory").
+KNOWN_PAGES = 3  #: a line on at least so many counted pages is repeated text
+MIN_OWN_BYTES = 200  #: of lines that no page of the site had before: with less, a page does not count
+MIN_OWN_SHARE = 0.1  #: the same as a share of its text
+MIN_LEFT_BYTES = 600  #: if less would be left of a text, all of it is compared: a copy of it may have the rest too
+MIN_LEFT_SHARE = 0.1  #: the same as a share of the text
+MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this share of it is not known
+MIN_LINE_BYTES = 20  #: shorter lines are not counted: cells and labels are many, and weigh little
+FIRST_LINES, LAST_LINES = 6, 10  #: new lines of a page that are counted: what a site repeats stands at either end
+MIN_LISTED = 2  #: linked headings within the main text of a page that lists others
+MAX_READ_LINES = 1000  #: of a page; the others are neither counted nor left out
+MAX_LOADED_LINES = 400_000  #: entries of all tables in a process, about 40 MB
+EXCHANGE_PAGES = 128  #: pages that a process counts before the store gets its counts
+
+#: Titles of pages that list others, whatever these carry.
+_lists = re.compile(
+    r"^(?:标签|標籤|分类|分類|归档|歸檔|存档|tags?|categor(?:y|ies)|archives?)\b|^(?:标签|標籤|分类|分類|归档|歸檔|存档)",
+    re.IGNORECASE,
+).match
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedText:
+    """A line of a page that is not compared."""
+
+    text: str
+    pages: int  #: of the site that have it, at most ``MAX_COUNT``
+
+
+class SiteTracker:
+    """The tables of the sites that a process meets. Thread-safe.
+
+    A store on a server is asked only with the counts that it gets: what it knows of a site arrives after the first
+    pages of it. Failures of the store are ignored, because late knowledge costs a copy only.
+
+    Args:
+        store: keeps the tables of all workers.
+        remote: whether calls of the store cross a network.
+        clock: returns the Unix time in seconds.
+    """
+
+    def __init__(self, store: SiteTables, *, remote: bool, clock: Callable[[], float] = time.time) -> None:
+        self._store, self._remote, self._clock = store, remote, clock
+        self._tables: OrderedDict[str, SiteTable] = OrderedDict()  # the site that was met last is at the end
+        self._counted: dict[str, SiteTable] = {}  # what the store has not got yet
+        self._unknown: set[str] = set()  # sites that the store was not asked for
+        self._lines = self._pages = 0
+        self._lock = Lock()
+
+    def view(self, page: Page) -> SiteView | None:
+        """Return what the site knows of a page; None for a page without URL or text."""
+        site, lines = site_of(page.url), _lines_of(page)
+        if not site or len(site) > MAX_SITE_CHARS or not any(lines):
+            return None
+        hashes, counts = self._counts(lines, site)
+        return _view(site, page, lines, hashes, counts)
+
+    def repeated(self, page: Page) -> list[RepeatedText]:
+        """Return the lines of a page that its site repeats, in order."""
+        lines = _lines_of(page)
+        _, counts = self._counts(lines, site_of(page.url))
+        pairs = zip(lines, counts, strict=True)
+        return [RepeatedText(_decoded(line), pages) for line, pages in pairs if pages >= KNOWN_PAGES]
+
+    def _counts(self, lines: Sequence[bytes], site: str) -> tuple[list[int], list[int]]:
+        """Return for each line its hash, and the number of pages that have it."""
+        hashes = [*map(crc32, lines)]
+        self._load(site)
+        with self._lock:
+            return hashes, [*map(self._table(site).lines.get, hashes, repeat(0))]
+
+    def count(self, view: SiteView | None) -> None:
+        """Count the lines of a page that is kept."""
+        if view is None or not view.lines:
+            return
+        with self._lock:
+            lines = dict.fromkeys(view.lines, 1).items()
+            table = self._table(view.site)
+            self._lines -= len(table.lines)
+            table.add(lines, 1)
+            self._lines += len(table.lines)
+            self._counted.setdefault(view.site, SiteTable()).add(lines, 1)
+            self._pages += 1
+            is_due = self._pages >= EXCHANGE_PAGES or bool(self._unknown)
+        if is_due:
+            self.exchange()
+
+    def exchange(self) -> None:
+        """Give the store the counts of this process, and load what other processes have counted of these sites."""
+        with self._lock:
+            counted, self._counted, self._pages = self._counted, {}, 0
+            names, self._unknown = {*counted, *self._unknown}, set()
+        if not names:
+            return
+        now = self._clock()
+        deltas = {name: counted[name].pack(now) if name in counted else b"" for name in names}
+        try:
+            merged = self._store.merge_sites(deltas)
+        except StoreError:
+            with self._lock:
+                for name, table in counted.items():
+                    self._counted.setdefault(name, SiteTable()).add(table.lines.items(), table.pages)
+            return
+        with self._lock:
+            for name, value in merged.items():
+                self._keep(name, unpack_site(value))
+
+    def close(self) -> None:
+        """Give the store what it has not got yet."""
+        with suppress(StoreError):
+            self.exchange()
+
+    def _load(self, site: str) -> None:
+        """Load the table of a site from a local store; a remote one is asked later.
+
+        The store is called without the lock: another thread may count a page within a transaction.
+        """
+        with self._lock:
+            if site in self._tables:
+                return
+            if self._remote:
+                self._unknown.add(site)
+        stored: Mapping[str, bytes] = {}
+        if not self._remote:
+            with suppress(StoreError):
+                stored = self._store.load_sites([site])
+        with self._lock:
+            if site not in self._tables:
+                self._keep(site, unpack_site(stored.get(site)))
+
+    def _table(self, site: str) -> SiteTable:
+        table = self._tables.get(site)
+        if table is None:  # another thread has met so many sites since it was loaded
+            return self._keep(site, SiteTable())
+        self._tables.move_to_end(site)
+        return table
+
+    def _keep(self, site: str, table: SiteTable) -> SiteTable:
+        """Keep a table with the counts that the store does not have; forget the sites that were met longest ago."""
+        pending = self._counted.get(site)
+        if pending is not None:
+            table.add(pending.lines.items(), pending.pages)
+        replaced = self._tables.pop(site, None)
+        self._tables[site] = table
+        self._lines += len(table.lines) - (len(replaced.lines) if replaced else 0)
+        while self._lines > MAX_LOADED_LINES and len(self._tables) > 1:
+            self._lines -= len(self._tables.popitem(last=False)[1].lines)
+        return table
+
+
+def repeated_lines(value: bytes) -> bytes:
+    """Return a packed table with its repeated lines only; b"" if it has none. It changes with them alone."""
+    table = unpack_site(value)
+    lines = {line: KNOWN_PAGES for line, pages in sorted(table.lines.items()) if pages >= KNOWN_PAGES}
+    return SiteTable(len(lines), lines).pack(0.0) if lines else b""
+
+
+def _view(site: str, page: Page, lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> SiteView:
+    """Return the page as its site knows it, by its lines, their hashes, and the number of pages that have each."""
+    known = 0
+    new = total = sum(map(len, lines))
+    if any(counts):
+        new -= sum([len(line) for line, pages in zip(lines, counts, strict=True) if pages])
+        known = sum([len(line) for line, pages in zip(lines, counts, strict=True) if pages >= KNOWN_PAGES])
+    is_counted = new >= max(MIN_OWN_BYTES, MIN_OWN_SHARE * total) and not is_list(page)
+    counted = _counted(lines, hashes, counts) if is_counted else ()
+    left = total - known
+    if left <= MAX_TEMPLATE_SHARE * total:
+        return SiteView(site, counted, is_template=True)
+    if not known or left < max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * total):
+        return SiteView(site, counted)
+    own = b"\n".join([line for line, pages in zip(lines, counts, strict=True) if pages < KNOWN_PAGES])
+    return SiteView(site, counted, _decoded(own))
+
+
+def _counted(lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
+    """Return the hashes of the lines to count: those that the site has had, and the first and last new ones."""
+    long = [at for at, line in enumerate(lines) if len(line) >= MIN_LINE_BYTES]
+    new = [hashes[at] for at in long if not counts[at]]
+    if len(new) > FIRST_LINES + LAST_LINES:
+        new = new[:FIRST_LINES] + new[-LAST_LINES:]
+    return (*[hashes[at] for at in long if counts[at]], *new)
+
+
+def is_list(page: Page) -> bool:
+    """Return whether a page lists other pages, by linked headings in its text or by its title."""
+    return page.listed >= MIN_LISTED or _lists(page.title.lstrip()) is not None
+
+
+def _lines_of(page: Page) -> list[bytes]:
+    return compared_text(page).encode("utf-8", "surrogatepass").split(b"\n", MAX_READ_LINES)[:MAX_READ_LINES]
+
+
+def _decoded(text: bytes) -> str:
+    return text.decode("utf-8", "surrogatepass")
