@@ -41,7 +41,7 @@ MAIN_TEXT = "main text"  #: kept
 GUIDE_LINKS = "guide links"  #: removed: R > R1, or R >= R2 and the first words point to other stories
 LINK_RUN = "link run"  #: removed: in a block with R2 <= R <= R1, more than S links in a row
 LANDMARK = "landmark"  #: removed: HTML's own side elements (nav, aside, footer…)
-SIDE_CLASS = "side class"  #: removed: class or id names a side part (sidebar, related, cookies…)
+SIDE_CLASS = "side class"  #: removed: class or id names a side part (sidebar, related, cookies…), or it is not shown
 COMMENTS = "comments"  #: removed: readers' comments, by class or id
 NESTED = "nested article"  #: removed: an article inside an article, a comment on it or another story
 TEASER = "teaser"  #: removed: one of several adjacent headlines of other stories, with their first lines

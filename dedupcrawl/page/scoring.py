@@ -40,7 +40,7 @@ from dedupcrawl.page.rules import (
 from dedupcrawl.page.structure import HEADINGS, TERM, TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from dedupcrawl.page._choice import ChoiceRules
     from dedupcrawl.page._features import BlockScores
@@ -94,14 +94,18 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     titles = [block for block in blocks if block[5] in TITLES]
     containers.spare_parts(blocks, scores, titles)
     headed, sections = structure.heading_container(titles), structure.linked_sections(titles)
-    containers.remove_parts(tree.nested, headed, sections)
+    texts = structure.declared_text(tree)
+    declared = headed, structure.title_container(titles, tree.metadata), tree.thread, *texts
+    spared = structure.with_ancestors(declared, tree.parents)
+    hidden = structure.hidden_beside(tree, texts)
+    containers.remove_parts(tree.nested, hidden, sections, spared)
     kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed, sections))
     structure.mark_repeated(blocks, reasons, repeated)
     removed = trim(blocks, kept, scores) if tree.thread < 0 else {}  # authors and dates of posts are no frame
     for place, reason in removed.items():
         reasons[place] = reason
     left = sum([blocks[place][1] for place in kept if place not in removed]) + structure.rejoin_lists(blocks, reasons)
-    return restore(blocks, reasons, left), left
+    return restore(blocks, reasons, left, hidden), left
 
 
 def _assign_reasons(blocks: list[RawBlock], reasons: list[str], containers: ContainerScores, best: int) -> list[int]:
@@ -269,12 +273,20 @@ class ContainerScores:
         for place, reason in notices.items():
             reasons[place] = reason
 
-    def remove_parts(self, nested: list[int], headed: int, sections: set[int]) -> None:
-        """Remove containers for their nature, then those with a low score; ``sections`` are no side parts."""
+    def remove_parts(self, nested: list[int], hidden: set[int], sections: set[int], spared: set[int]) -> None:
+        """Remove containers for their nature, then those with a low score.
+
+        Args:
+            nested: articles inside an article.
+            hidden: what only scripts show.
+            sections: no side parts.
+            spared: neither side parts nor teasers.
+        """
         self._sum_descendants()
+        for child in hidden:
+            self.removed[child] = SIDE_CLASS
         self._remove_nested(nested)
-        self._remove_teasers()
-        spared = structure.ancestors(headed, self.parents) | structure.ancestors(self.thread, self.parents)
+        self._remove_teasers(spared)
         self._remove_side_parts(sections | spared)
         self._remove_poor()
 
@@ -303,7 +315,7 @@ class ContainerScores:
             if positive[child] < outside:
                 self.removed[child] = NESTED
 
-    def _remove_teasers(self) -> None:
+    def _remove_teasers(self, spared: set[int]) -> None:
         """Remove headlines of other stories with their first lines, where several are side by side."""
         guides, plain, parents = self.all_guides, self.all_plain, self.parents
         if guides[0] < MIN_TEASERS or self.is_discussion:  # a short post below the name of its author looks alike
@@ -313,7 +325,7 @@ class ContainerScores:
         ]
         siblings = Counter([parents[child] for child in teasers])
         for child in teasers:
-            if siblings[parents[child]] >= MIN_TEASERS:
+            if siblings[parents[child]] >= MIN_TEASERS and child not in spared:
                 self.removed[child] = TEASER
 
     def _remove_side_parts(self, spared: set[int]) -> None:
@@ -446,10 +458,11 @@ class ContainerScores:
         return container == best
 
 
-def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:
+def restore(blocks: list[RawBlock], reasons: list[str], left: int, hidden: Container[int] = ()) -> list[str]:
     """Set the reason OUTSIDE for third-party text on a page with little main text (``left`` bytes).
 
-    Where hardly more than a heading is left, a class that names a side part was misunderstood.
+    Where hardly more than a heading is left, a class that names a side part was misunderstood; but what is in the
+    containers ``hidden`` is not shown.
 
     Twice as much text in teasers as beside them is a list of stories, and its introduction is the same on
     each page of the list. If captions outweigh the main text, the page is a gallery.
@@ -458,7 +471,7 @@ def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:
         reasons = [OUTSIDE if reason in THIRD_PARTY_REASONS else reason for reason in reasons]
         if left < MIN_REMAINING:
             reasons = [
-                OUTSIDE if reason is SIDE_CLASS and not block[2] and not is_consent_notice(*block[:2]) else reason
+                OUTSIDE if reason is SIDE_CLASS and _may_be_text(block, hidden) else reason
                 for block, reason in zip(blocks, reasons, strict=True)
             ]
     elif TEASER in reasons:
@@ -469,6 +482,10 @@ def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:
         captions = [at for at, (block, why) in pairs if why is SIDE_CLASS and block[5] == "figcaption"]
         _restore_if_longer(blocks, reasons, captions, left)
     return reasons
+
+
+def _may_be_text(block: RawBlock, hidden: Container[int]) -> bool:
+    return not block[2] and block[6] not in hidden and not is_consent_notice(*block[:2])
 
 
 def _restore_if_longer(blocks: list[RawBlock], reasons: list[str], places: list[int], limit: int) -> None:

@@ -1,5 +1,8 @@
 """The parts of a page: what is under its heading, sections of a manual, listings of code, lists of links, discussions.
 
+A theme may put a whole page into a part with the class of a menu. What the author declared is stronger than such a
+name: the body of an article, the only ``<article>``, the ``<h1>`` that the ``<title>`` repeats.
+
 Manuals name a section after its heading, put each line of a listing into an element of its own, and list what they
 describe by links. The rules for side parts, labels and menus would take such parts out of the text around them. Each
 function here names the sign by which they are told apart.
@@ -35,7 +38,7 @@ from dedupcrawl.page.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dedupcrawl.page.blocks import BlockTree, RawBlock
 
@@ -47,6 +50,7 @@ TITLES = HEADINGS | {TERM}  #: blocks that name what follows
 PERMALINKS = ("¶", "#", "§", "🔗", "\uf0c1")
 HEADING_BOOST = 20.0  #: factor for text under the heading where no container has a clear score
 COLONS = (":", "：")
+TITLE_ENTRY = "title="  #: beginning of the entry in the metadata that has the ``<title>``
 MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an earlier one is a second copy
 NAMING = {TERM: ("dd", "p"), "td": ("td",)}  #: tags of names, and of the blocks that they may name
 
@@ -64,6 +68,60 @@ def ancestors(container: int, parents: Sequence[int]) -> set[int]:
         found.add(container)
         container = parents[container]
     return found
+
+
+def with_ancestors(containers: Iterable[int], parents: Sequence[int]) -> set[int]:
+    """Return these containers (-1: none) and all those around them."""
+    return set[int]().union(*[ancestors(container, parents) for container in containers])
+
+
+def declared_text(tree: BlockTree) -> list[int]:
+    """Return the containers that are declared the text of the page: each body of an article, or the only article."""
+    if tree.bodies:
+        return tree.bodies
+    return [tree.heads.index("article")] if tree.heads.count("article") == 1 else []
+
+
+def hidden_beside(tree: BlockTree, texts: Sequence[int]) -> set[int]:
+    """Return the containers in hidden parts that are neither in nor around a declared text.
+
+    Such a part may be longer than a short text. Within a text it is a side part like others. So are all hidden parts of
+    a page that declares no text.
+    """
+    found: set[int] = set()
+    if not texts or not tree.hidden:
+        return found
+    around = with_ancestors(texts, tree.parents)
+    inside = {*texts}
+    for container, parent in enumerate(tree.parents):  # parents precede their children
+        if parent in inside:
+            inside.add(container)
+        elif parent in found or (container in tree.hidden and container not in around):
+            found.add(container)
+    return found
+
+
+def title_container(titles: Sequence[RawBlock], metadata: Sequence[str]) -> int:
+    """Return the container of that ``<h1>`` of several that the title of the page contains, or -1.
+
+    It is the longest such heading. One that is a link is the name of the site.
+
+    Args:
+        titles: the headings of the page.
+        metadata: ``name=value`` as in the stream.
+    """
+    found = [block for block in titles if block[5] == "h1" and not block[2]]
+    if len(found) < 2:
+        return -1
+    title = next((_folded(entry) for entry in metadata if entry.startswith(TITLE_ENTRY)), "")
+    found = [block for block in found if _folded(block[0]) in title]
+    longest = max([block[1] for block in found], default=0)
+    places = [block[6] for block in found if block[1] == longest]
+    return places[0] if len(places) == 1 else -1
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def boost_heading(own: Sequence[float], parents: Sequence[int], headed: int) -> list[float]:
