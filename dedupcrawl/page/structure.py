@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 
 HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
+NAMING_HEADINGS = word_set("h1 h2 h3")  #: one of them names the page
 TERM = "dt"
 TITLES = HEADINGS | {TERM}  #: blocks that name what follows
 #: Marks of a link to the heading that they follow; the last one is the chain in the font of Sphinx's themes.
@@ -113,11 +114,26 @@ def title_container(titles: Sequence[RawBlock], metadata: Sequence[str]) -> int:
     found = [block for block in titles if block[5] == "h1" and not block[2]]
     if len(found) < 2:
         return -1
-    title = next((_folded(entry) for entry in metadata if entry.startswith(TITLE_ENTRY)), "")
+    title = _folded(page_title(metadata))
     found = [block for block in found if _folded(block[0]) in title]
     longest = max([block[1] for block in found], default=0)
     places = [block[6] for block in found if block[1] == longest]
     return places[0] if len(places) == 1 else -1
+
+
+def headings(tree: BlockTree) -> list[int]:
+    """Return the containers of each ``<h1>`` that is no link; without any, of the longest heading in the title."""
+    found = [block[6] for block in tree.blocks if block[5] == "h1" and not block[2]]
+    if found:
+        return found
+    title = _folded(page_title(tree.metadata))
+    named = [block for block in tree.blocks if block[5] in NAMING_HEADINGS and _folded(block[0]) in title]
+    return [max(reversed(named), key=lambda block: block[1])[6]] if named else []
+
+
+def page_title(metadata: Sequence[str]) -> str:
+    """Return the ``<title>`` in the metadata of a stream, or ""."""
+    return next((entry.partition("=")[2].strip() for entry in metadata if entry.startswith(TITLE_ENTRY)), "")
 
 
 def _folded(text: str) -> str:
