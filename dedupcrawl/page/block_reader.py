@@ -77,7 +77,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     """
     tree, reasons, kept = classify(root, options)
     unread = unread_bytes(tree.blocks, reasons)
-    chosen = corrected_blocks(tree, reasons, kept, unread)
+    chosen = None if tree.is_brief else corrected_blocks(tree, reasons, kept, unread)
     in_sentences = kept
     if chosen is not None:
         trim_choice(tree.blocks, chosen)
@@ -147,7 +147,7 @@ def classify(root: _Element, options: ReadOptions) -> tuple[BlockTree, list[str]
     tree, reasons, kept = _classify(root, options)
     for embedded in (False, True):
         # A landmark that is never closed contains the rest of the page; a button, a whole accordion.
-        if kept < MIN_MAIN_TEXT and (embedded or LANDMARK in reasons):
+        if kept < MIN_MAIN_TEXT and not tree.is_brief and (embedded or LANDMARK in reasons):
             opened = _classify(root, options, open_landmarks=True, open_embedded=embedded)
             if opened[2] >= max(MIN_MAIN_TEXT, kept):
                 tree, reasons, kept = opened
@@ -179,7 +179,7 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
     if kept >= MIN_ARTICLE_BYTES:
         return ""
     removed = [place for place, why in enumerate(reasons) if why in POSITION_REASONS]
-    is_longer = sum([tree.blocks[place][1] for place in removed]) > kept
+    is_longer = not tree.is_brief and sum([tree.blocks[place][1] for place in removed]) > kept
     first = next((place for place, why in enumerate(reasons) if why in KEPT_REASONS), 0)
     listed = Counter([_naming(tree.blocks[place]) for place in removed]) if is_longer else Counter[str]()
     chosen = [

@@ -233,6 +233,7 @@ class BlockTree:
     elements: list[str] = field(default_factory=list)  #: for each container its head: ``tag class id``
     bodies: list[int] = field(default_factory=list)  #: containers that are declared the body of an article
     hidden: list[int] = field(default_factory=list)  #: containers that only scripts show
+    is_brief: bool = False  #: the main text is declared, and may be shorter than what stands beside it
     is_discussion: bool = False  #: see :mod:`dedupcrawl.page.structure`
     thread: int = -1  #: container of all posts of a discussion, -1 if it is not known
     posts: frozenset[int] = frozenset()  #: containers that are its posts, or parts of them

@@ -73,7 +73,7 @@ def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int) -> Kind:
     if kept >= MIN_ARTICLE_BYTES:
         return Kind.ARTICLE
     total = guide = asking = listed = 0
-    has_statement = has_line = is_headed = False
+    has_statement, has_line, is_headed = tree.is_brief and kept > 0, False, False
     for block, reason in zip(tree.blocks, reasons, strict=True):
         text, length, link_length = block[:3]
         total += 0 if reason is CONSENT and is_legal(text) else length

@@ -71,7 +71,6 @@ MAX_TEASER_BYTES = 500  #: bytes beside the link that a teaser has at most
 # Choice of the container
 ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replaces the best container
 MIN_MAIN_SHARE = 0.3  #: a container with a smaller share of the positive scores left is one part among others
-MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too, not the size alone
 
 FACT = "dd"  #: beside the posts of a discussion such a block is a figure of their author
 
@@ -99,7 +98,11 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     spared = structure.with_ancestors(declared, tree.parents)
     hidden = structure.hidden_beside(tree, texts)
     containers.remove_parts(tree.nested, hidden, sections, spared)
-    kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed, sections))
+    best = containers.best(tree.mains, headed, sections)
+    brief = structure.brief_text(tree, texts, best, containers)
+    if brief >= 0:
+        best, tree.is_brief = brief, True
+    kept = _assign_reasons(blocks, reasons, containers, best)
     structure.mark_repeated(blocks, reasons, repeated)
     removed = trim(blocks, kept, scores) if tree.thread < 0 else {}  # authors and dates of posts are no frame
     for place, reason in removed.items():
@@ -276,11 +279,8 @@ class ContainerScores:
     def remove_parts(self, nested: list[int], hidden: set[int], sections: set[int], spared: set[int]) -> None:
         """Remove containers for their nature, then those with a low score.
 
-        Args:
-            nested: articles inside an article.
-            hidden: what only scripts show.
-            sections: no side parts.
-            spared: neither side parts nor teasers.
+        ``nested`` are articles inside an article, ``hidden`` is not shown. ``sections`` are no side parts; ``spared`` are
+        no teasers either.
         """
         self._sum_descendants()
         for child in hidden:
@@ -405,7 +405,11 @@ class ContainerScores:
         if self.thread >= 0 and not self.removed[self.thread]:
             return self.thread
         positive = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
-        own = positive if max(positive) >= MIN_CLEAR_SCORE else structure.boost_heading(positive, self.parents, headed)
+        own = (
+            positive
+            if max(positive) >= structure.MIN_CLEAR_SCORE
+            else structure.boost_heading(positive, self.parents, headed)
+        )
         bound = mains if len(mains) == 1 else ()
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:

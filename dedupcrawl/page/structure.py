@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dedupcrawl.page import compiled
 from dedupcrawl.page.rules import (
@@ -50,6 +50,8 @@ TITLES = HEADINGS | {TERM}  #: blocks that name what follows
 #: Marks of a link to the heading that they follow; the last one is the chain in the font of Sphinx's themes.
 PERMALINKS = ("¶", "#", "§", "🔗", "\uf0c1")
 HEADING_BOOST = 20.0  #: factor for text under the heading where no container has a clear score
+MIN_CLEAR_SCORE = 800.0  #: where no container has more, heading and declarations decide too, not the size alone
+MAX_BESIDE_TEXT = 3000.0  #: positive scores of the texts beside a short one that is declared the text of the page
 COLONS = (":", "：")
 TITLE_ENTRY = "title="  #: beginning of the entry in the metadata that has the ``<title>``
 MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an earlier one is a second copy
@@ -81,6 +83,41 @@ def declared_text(tree: BlockTree) -> list[int]:
     if tree.bodies:
         return tree.bodies
     return [tree.heads.index("article")] if tree.heads.count("article") == 1 else []
+
+
+class Sums(Protocol):
+    """The sums of each container; those with ``all`` include its descendants."""
+
+    positive: list[float]
+    all_positive: list[float]
+    all_plain: list[int]
+
+
+def brief_text(tree: BlockTree, texts: Sequence[int], best: int, sums: Sums) -> int:
+    """Return the container of a declared text that may be shorter than what stands beside it, or -1.
+
+    A declared text that stands within the best container, beside text of that container, may be its introduction only.
+    So may one beside a far longer text. An article must hold the heading of the page: a list of other posts may show
+    one of them only.
+
+    Args:
+        tree: blocks and containers.
+        texts: the declared texts.
+        best: the container with the best score.
+        sums: the scores of the containers.
+    """
+    text = texts[0] if len(texts) == 1 else -1
+    if text <= 0 or tree.is_discussion or text in ancestors(best, tree.parents):
+        return -1
+    is_part = best in ancestors(text, tree.parents) and sums.positive[best] > 0
+    is_long = sums.all_positive[text] >= MIN_CLEAR_SCORE or sums.all_positive[best] > MAX_BESIDE_TEXT
+    if is_part or is_long or not sums.all_plain[text]:
+        return -1
+    if tree.bodies:
+        return text
+    inside = containers_in(text, tree.parents)
+    is_headed = sums.all_positive[text] > 0 and any(inside[container] for container in headings(tree))
+    return text if is_headed else -1
 
 
 def hidden_beside(tree: BlockTree, texts: Sequence[int]) -> set[int]:

@@ -65,6 +65,44 @@ def test_a_declared_text_among_short_parts_with_links_is_no_teaser() -> None:
     assert SHORT in read_page(f"<title>Ferry</title><h1>Ferry</h1><div>{parts}{body}</div>").text
 
 
+ABOUT = f"<div class=b2><h3>About this mill</h3><p>{PARAGRAPH}</p><p>{SECOND}</p></div>"
+RECENT = f"<div class=box><ul><li>{'<li>'.join(links(15, label='The council met the {}th time'))}</ul></div>"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<div class=c><h2>Ferry</h2><div itemprop=articleBody><p>{SHORT}</p></div></div>",
+        "<div class=menu><h2>Ferry</h2><div itemprop=articleBody>No ferry today</div></div>",
+        f"<article><h1>Ferry</h1><p>{SHORT}</p></article>",
+        f"<article><h2>Ferry</h2><p>{SHORT}</p></article>",
+    ],
+)
+@pytest.mark.parametrize("beside", [ABOUT, f"<aside>{ABOUT}</aside>", ABOUT + ABOUT.replace("river", "brook")])
+def test_a_tiny_declared_text_is_the_page(body: str, beside: str) -> None:
+    page = read_page(f"<title>Ferry – Mill</title>{body}{beside}{RECENT}")
+    assert page.text.removeprefix("Ferry\n") in {SHORT, "No ferry today"}
+    assert page.kind is Kind.ARTICLE
+    assert PARAGRAPH not in page.rest
+
+
+def test_a_declared_introduction_is_not_the_whole_text() -> None:
+    page = read_page(f"<h1>Ferry</h1><p itemprop=articleBody>{SHORT}</p><p>{PARAGRAPH}</p><p>{SECOND}</p>{RECENT}")
+    assert page.text == f"{SHORT}\n{PARAGRAPH}\n{SECOND}"
+
+
+def test_a_declared_introduction_beside_a_long_text_is_not_the_page() -> None:
+    text = "".join(f"<p>{at} {PARAGRAPH}</p>" for at in range(20))
+    page = read_page(f"<article itemprop=articleBody><h1>Ferry</h1><p>{SHORT}</p></article><div>{text}</div>{RECENT}")
+    assert f"7 {PARAGRAPH}" in page.text
+
+
+def test_an_article_without_the_heading_is_another_story() -> None:
+    other = "<div class=rel><article><a href=/x>Other story of the flood</a><p>It fell.</p></article></div>"
+    page = read_page(f"<title>Ferry</title><h1>Ferry</h1><div><p>{PARAGRAPH}</p><p>{SECOND}</p></div>{other}{RECENT}")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+
+
 # -- what only scripts show -----------------------------------------------------------------------
 
 HIDING = [
