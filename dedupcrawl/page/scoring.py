@@ -279,8 +279,8 @@ class ContainerScores:
     def remove_parts(self, nested: list[int], hidden: set[int], sections: set[int], spared: set[int]) -> None:
         """Remove containers for their nature, then those with a low score.
 
-        ``nested`` are articles inside an article, ``hidden`` is not shown. ``sections`` are no side parts; ``spared`` are
-        no teasers either.
+        ``nested`` are articles inside an article, ``hidden`` is not shown. ``sections`` are no side parts; ``spared``
+        are no teasers either.
         """
         self._sum_descendants()
         for child in hidden:
