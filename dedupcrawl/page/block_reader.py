@@ -34,7 +34,7 @@ from dedupcrawl.page.rules import (
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS, mark_discussion
+from dedupcrawl.page.structure import HEADINGS, join_leading_facts, mark_discussion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,7 +79,9 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     unread = unread_bytes(tree.blocks, reasons)
     chosen = None if tree.is_brief else corrected_blocks(tree, reasons, kept, unread)
     in_sentences = kept
-    if chosen is not None:
+    if chosen is None:
+        kept += 0 if tree.is_discussion else join_leading_facts(tree.blocks, reasons)
+    else:
         trim_choice(tree.blocks, chosen)
         reasons = _corrected_reasons(reasons, chosen)
         unread = unread_bytes(tree.blocks, reasons)

@@ -18,6 +18,7 @@ The signs were chosen on one half of the hosts of the labelled set wcxb and trie
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from enum import IntEnum
 from functools import lru_cache
@@ -29,8 +30,10 @@ from dedupcrawl.page.rules import (
     MAIN_TEXT,
     OUTSIDE,
     POOR_CONTAINER,
+    POSITION_REASONS,
     REPEATED,
     SideKind,
+    is_byline,
     is_section,
     name_words,
     points_elsewhere,
@@ -50,6 +53,11 @@ TITLES = HEADINGS | {TERM}  #: blocks that name what follows
 #: Marks of a link to the heading that they follow; the last one is the chain in the font of Sphinx's themes.
 PERMALINKS = ("¶", "#", "§", "🔗", "\uf0c1")
 HEADING_BOOST = 20.0  #: factor for text under the heading where no container has a clear score
+FACTS = word_set("dd dt li td th")
+MIN_FACTS = 4  #: names with values, or items; fewer are the author, date and section of a text
+RECORD_FACTS = range(MIN_FACTS, 41)  #: numbers of adjacent cells and items; more are a table
+#: An item that begins with an amount ("2 eggs", "½ cup"), or ends with one and its unit ("面粉 200 克").
+_has_amount = re.compile(r"\W*[\d½¼¾⅓⅔⅛]|.*\d\s*[^\W\d]{0,4}\Z", re.DOTALL).match
 MIN_CLEAR_SCORE = 800.0  #: where no container has more, heading and declarations decide too, not the size alone
 MAX_BESIDE_TEXT = 3000.0  #: positive scores of the texts beside a short one that is declared the text of the page
 COLONS = (":", "：")
@@ -251,6 +259,53 @@ def rejoin_lists(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
     for place in found:
         reasons[place] = MAIN_TEXT
     return sum([blocks[place][1] - blocks[place][2] for place in found])
+
+
+def join_leading_facts(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
+    """Set the reason MAIN_TEXT for facts between the only ``<h1>`` and the main text; return their bytes.
+
+    See :func:`leading_facts`.
+    """
+    found = leading_facts(blocks, reasons, reasons.index(MAIN_TEXT)) if MAIN_TEXT in reasons else []
+    for place in found:
+        reasons[place] = MAIN_TEXT
+    return sum([blocks[place][1] for place in found])
+
+
+def leading_facts(blocks: Sequence[RawBlock], reasons: Sequence[str], first: int) -> list[int]:
+    """Return the places of facts between the only ``<h1>`` and the main text, with the headings above them.
+
+    These are adjacent cells or terms without links, a record above a description; or items with amounts, the
+    ingredients of a recipe. Short as they are, they would fall out of the text in most templates.
+
+    Args:
+        blocks: the blocks of the page.
+        reasons: for each block why it is kept or removed.
+        first: the place of the first block of the main text.
+    """
+    titles = [place for place, block in enumerate(blocks) if block[5] == "h1" and not block[2]]
+    if len(titles) != 1 or first - titles[0] <= MIN_FACTS:
+        return []
+    found: list[int] = []
+    run: list[int] = []
+    for place in range(titles[0] + 1, first + 1):
+        if place < first and blocks[place][5] in FACTS:
+            run.append(place)
+            continue
+        if len(run) in RECORD_FACTS and all(reasons[at] in POSITION_REASONS and not blocks[at][2] for at in run):
+            own = [at for at in run if not is_byline(*blocks[at][:2])]
+            if _is_record([blocks[at] for at in own]):
+                named = run[0] - 1
+                found += [named, *own] if blocks[named][5] in HEADINGS and named > titles[0] else own
+        run = []
+    return found
+
+
+def _is_record(run: Sequence[RawBlock]) -> bool:
+    """Return whether adjacent facts are a record or a list of amounts, and no list of choices."""
+    items = [block[0] for block in run if block[5] == "li"]
+    size = len(items) + (len(run) - len(items)) / 2  # a name and a value are two cells
+    return size >= MIN_FACTS and 2 * sum([_has_amount(text) is not None for text in items]) >= len(items)
 
 
 def _introduces_list(text: str) -> bool:
