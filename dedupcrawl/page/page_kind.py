@@ -99,15 +99,19 @@ def is_list(tree: BlockTree, reasons: Sequence[str]) -> bool:
         tree: blocks and containers.
         reasons: for each block why it is kept or removed.
     """
-    kept = {block[6] for block, reason in zip(tree.blocks, reasons, strict=True) if reason in KEPT_REASONS}
-    around = common_ancestor([*kept], tree.parents)
-    if around <= 0 or tree.is_discussion:
+    first = next((at for at, reason in enumerate(reasons) if reason in KEPT_REASONS), -1)
+    if first < 0 or tree.is_discussion:
         return False
     is_named, main = _names_list(page_title(tree.metadata)) is not None, tree.mains[0] if len(tree.mains) == 1 else -1
-    above = ancestors(around, tree.parents)
+    above = ancestors(tree.blocks[first][6], tree.parents)
     is_beside_main = main >= 0 and main not in above
-    if not (is_named or is_beside_main or _is_side_column(tree.heads, above)):
+    if not (is_named or is_beside_main or _is_side_column(tree.heads, above)):  # true for most pages
         return False
+    kept = {block[6] for block, reason in zip(tree.blocks, reasons, strict=True) if reason in KEPT_REASONS}
+    around = common_ancestor([*kept], tree.parents)
+    if around <= 0:
+        return False
+    above = ancestors(around, tree.parents)
     inside, headed = containers_in(around, tree.parents), headings(tree)
     if any(inside[container] for container in headed):
         return False

@@ -273,7 +273,7 @@ def join_leading_facts(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
 
 
 def leading_facts(blocks: Sequence[RawBlock], reasons: Sequence[str], first: int) -> list[int]:
-    """Return the places of facts between the only ``<h1>`` and the main text, with the headings above them.
+    """Return the places of facts between the main text and the only ``<h1>`` above it, with their headings.
 
     These are adjacent cells or terms without links, a record above a description; or items with amounts, the
     ingredients of a recipe. Short as they are, they would fall out of the text in most templates.
@@ -283,7 +283,7 @@ def leading_facts(blocks: Sequence[RawBlock], reasons: Sequence[str], first: int
         reasons: for each block why it is kept or removed.
         first: the place of the first block of the main text.
     """
-    titles = [place for place, block in enumerate(blocks) if block[5] == "h1" and not block[2]]
+    titles = [place for place, block in enumerate(blocks[:first]) if block[5] == "h1" and not block[2]]
     if len(titles) != 1 or first - titles[0] <= MIN_FACTS:
         return []
     found: list[int] = []

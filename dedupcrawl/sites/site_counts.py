@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Chosen on generated sites (docs/choosing.md, "A warning about a site").
 MIN_PAGES = 15  #: minimum compared pages of a conspicuous site
-#: Of these, and of versions of known URLs: pages that repeat earlier pages, or are siblings of earlier pages of the site.
+#: Of these, and of versions of known URLs: pages that repeat, or are siblings of, earlier pages of the site.
 MIN_SHARE = 0.5
 CROWD = 5  #: pages that are like one earlier page. A print, an AMP and a tracked view are three
 CROWD_SHARE = 1 / 3  #: of the pages that are like others: those that are like an earlier page with a crowd
