@@ -14,6 +14,8 @@ class BlockBuilder:
         self,
         *,
         classify: Callable[[str], tuple[str, Any, bool]],
+        is_opened: Callable[[str], bool],
+        hidden_side: Any,
         make_blocks: Callable[..., bool],
         file_types: Collection[str],
         separators: str,

@@ -56,6 +56,8 @@ cdef struct Level:
     Span head
     Py_ssize_t container  # -1: none yet
     bint is_known  # its head was decoded and classified
+    bint is_body  # it is declared the body of an article
+    bint is_hidden  # only scripts show it
 
 cdef struct Measures:
     Py_ssize_t length
@@ -81,6 +83,8 @@ cdef class BlockBuilder:
 
     Args:
         classify: ``blocks._classify_element``.
+        is_opened: ``declared.is_opened``.
+        hidden_side: what a container is that only scripts show, if its class and id show nothing.
         make_blocks: ``blocks.make_blocks``, for the rare cases.
         file_types: extensions of files that are no web pages.
         separators: characters that do not end a run of links.
@@ -89,14 +93,17 @@ cdef class BlockBuilder:
         part_names: ``blocks.PART_NAMES``.
     """
 
-    cdef object classify, make_blocks, file_types, part_names
+    cdef object classify, is_opened, hidden_side, make_blocks, file_types, part_names
     cdef Py_ssize_t short_gap, max_head_chars
     cdef uint64_t types[MAX_TYPES]
     cdef uint32_t separators[MAX_SEPARATORS]
     cdef int type_count, separator_count
 
-    def __init__(self, *, classify, make_blocks, file_types, separators, short_gap, max_head_chars, part_names):
-        self.classify = classify
+    def __init__(
+        self, *, classify, is_opened, hidden_side, make_blocks, file_types, separators, short_gap, max_head_chars,
+        part_names,
+    ):
+        self.classify, self.is_opened, self.hidden_side = classify, is_opened, hidden_side
         self.make_blocks = make_blocks
         self.file_types = file_types
         self.part_names = part_names
@@ -129,7 +136,7 @@ cdef class _Builder:
     cdef object options
     cdef double least_noise, least_content  # R1 and R2
     cdef Py_ssize_t link_run
-    cdef list blocks, parents, sides, mains, heads, nested, elements  # of the tree
+    cdef list blocks, parents, sides, mains, heads, nested, elements, bodies, hidden  # of the tree
     cdef list known_heads, known_kinds  # of each level: its head and what it shows
     cdef Level* levels
     cdef Py_ssize_t depth, room
@@ -145,13 +152,14 @@ cdef class _Builder:
         self.link_run = options.link_run
         self.blocks, self.parents, self.sides, self.mains = tree.blocks, tree.parents, tree.sides, tree.mains
         self.heads, self.nested, self.elements = tree.heads, tree.nested, tree.elements
+        self.bodies, self.hidden = tree.bodies, tree.hidden
         self.known_heads, self.known_kinds = [None], [None]
         self.room = 64
         self.levels = <Level*>malloc(self.room * sizeof(Level))
         self.scratch = <char*>malloc(PyBytes_GET_SIZE(stream) + 1)
         if self.levels is NULL or self.scratch is NULL:
             raise MemoryError
-        self.levels[0] = Level(Span(<Text>b"body", <Text>b"body" + 4), -1, False)
+        self.levels[0] = Level(Span(<Text>b"body", <Text>b"body" + 4), -1, False, False, False)
 
     def __dealloc__(self):
         free(self.levels)
@@ -182,8 +190,12 @@ cdef class _Builder:
             at = head.end + MARK_SIZE
 
     cdef int open(self, Span head) except -1:
-        """Open an element with this head."""
+        """Open an element with this head; a note of what the element around it is ends at once."""
         cdef Level* levels
+        if _is(head, b"\xef\xb7\x97body=", 8):
+            self.levels[self.depth].is_body = True
+        elif _is(head, b"\xef\xb7\x97hidden=", 10) and not self.rules.is_opened(self.around()):
+            self.levels[self.depth].is_hidden = True
         self.depth += 1
         if self.depth == self.room:
             levels = <Level*>realloc(self.levels, 2 * self.room * sizeof(Level))
@@ -194,8 +206,12 @@ cdef class _Builder:
         if self.depth == len(self.known_heads):
             self.known_heads.append(None)
             self.known_kinds.append(None)
-        self.levels[self.depth] = Level(head, -1, False)
+        self.levels[self.depth] = Level(head, -1, False, False, False)
         return 0
+
+    cdef str around(self):
+        """Return the head of the innermost open element."""
+        return self.shortened(_decode(self.levels[self.depth].head))
 
     cdef tuple kind(self, Py_ssize_t depth):
         """Return the tag of an open element, what its class and id show, and whether it is a leaf."""
@@ -214,7 +230,8 @@ cdef class _Builder:
     cdef int add_text(self, Span text) except -1:
         """Add the block of a text, and the containers that hold it."""
         cdef tuple kind = self.kind(self.depth)
-        cdef Py_ssize_t holder = self.depth - (1 if kind[2] else 0)
+        cdef Level* level = &self.levels[self.depth]
+        cdef Py_ssize_t holder = self.depth - (1 if kind[2] and not (level.is_body or level.is_hidden) else 0)
         if self.levels[holder].container < 0:
             self.add_containers(holder)
         return self.add_block(text, kind[0], self.levels[holder].container)
@@ -237,7 +254,13 @@ cdef class _Builder:
             self.levels[depth].container = len(self.parents)
             self.parents.append(parent)
             self.heads.append(self.shortened(head))
-            self.sides.append(kind[1])
+            side = kind[1]
+            if self.levels[depth].is_hidden:
+                self.hidden.append(self.levels[depth].container)
+                side = side or self.rules.hidden_side
+            if self.levels[depth].is_body:
+                self.bodies.append(self.levels[depth].container)
+            self.sides.append(side)
             parent = self.levels[depth].container
         return 0
 

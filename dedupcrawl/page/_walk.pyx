@@ -35,6 +35,7 @@ cdef const char* START_NOTE = b"\xef\xb7\x90\xef\xb7\x97"  # MARK NOTE
 cdef const char* PUBLISHED = b'"datePublished"'
 cdef const char* POSTING = b"DiscussionForumPosting"
 cdef const char* QUESTION = b"QAPage"
+cdef const char* BODY = b"articleBody"
 
 # What an element is.
 cdef enum:
@@ -63,6 +64,7 @@ cdef enum:
     PUBLISHED_SIZE = 15
     POSTING_SIZE = 22
     QUESTION_SIZE = 6
+    BODY_SIZE = 11
     PUBLISHED_CHARACTERS = 64  # of the value
     MAX_HIDING = 8  # names of elements whose pictures are left out
     SLOTS = 512  # of the table of names, a power of two; it holds about 80
@@ -332,7 +334,6 @@ cdef inline bint _is_read_in_head(xmlNode* node, unsigned char kind) noexcept:
 
 
 cdef inline void _start_block(Buffer* out, xmlNode* node, unsigned char kind) noexcept:
-    cdef xmlAttr* item
     _put(out, MARK)
     _put(out, <const char*>node.name)
     if kind == NAMED_BLOCK:
@@ -341,23 +342,103 @@ cdef inline void _start_block(Buffer* out, xmlNode* node, unsigned char kind) no
         _put(out, b" ")
         _put_attribute(out, _attribute(node, b"id"))
     _put(out, MARK)
-    item = _attribute(node, b"itemtype")
-    if item is not NULL:
-        _put_item_type(out, item)
+    if node.properties is not NULL:
+        _put_notes(out, node)
 
 
-cdef void _put_item_type(Buffer* out, xmlAttr* item) noexcept:
-    """Write that an element is a discussion, if its microdata say so. The end of the buffer is used to join the value."""
-    cdef size_t start = out.used
-    cdef bint is_discussion
-    _put_attribute(out, item)
-    is_discussion = not out.error and _names_discussion(out.data, start, out.used)
-    out.used = start
-    if is_discussion:
+cdef void _put_notes(Buffer* out, xmlNode* node) noexcept:
+    """Write that an element is a discussion, the body of an article, or not shown, if its attributes say so.
+
+    The end of the buffer is used to join their values. Of several attributes of one name the first one counts.
+    """
+    cdef xmlAttr* attribute = node.properties
+    cdef xmlAttr* item_type = NULL
+    cdef xmlAttr* item_property = NULL
+    cdef xmlAttr* style = NULL
+    cdef xmlAttr* hidden = NULL
+    cdef bint is_shown_later = False
+    cdef const char* name
+    while attribute is not NULL:
+        name = <const char*>attribute.name
+        if name[0] == c"i":
+            if item_type is NULL and _is_named(attribute, b"itemtype"):
+                item_type = attribute
+            elif item_property is NULL and _is_named(attribute, b"itemprop"):
+                item_property = attribute
+        elif name[0] == c"s":
+            if style is NULL and _is_named(attribute, b"style"):
+                style = attribute
+        elif name[0] == c"h":
+            if hidden is NULL and _is_named(attribute, b"hidden"):
+                hidden = attribute
+        elif name[0] == c"q" or name[0] == c"n":
+            is_shown_later = is_shown_later or _is_named(attribute, b"q-show") or _is_named(attribute, b"ng-show")
+        attribute = attribute.next
+    if item_type is not NULL and _value_has(out, item_type, _names_discussion):
         _put_note(out, b"discussion", NULL)
+    if item_property is not NULL and _value_has(out, item_property, _names_body):
+        _put_note(out, b"body", NULL)
+    if not is_shown_later:
+        is_shown_later = style is not NULL and _value_has(out, style, _hides)
+    if not is_shown_later:
+        is_shown_later = hidden is not NULL and not _value_has(out, hidden, _is_until_found)
+    if is_shown_later and not (
+        _has_value(out, node, b"role", b"tabpanel") or _has_value(out, node, b"role", b"region")
+    ):
+        _put_note(out, b"hidden", NULL)
 
 
-cdef inline bint _names_discussion(const char* data, size_t start, size_t end) noexcept:
+ctypedef bint (*Test)(const char* data, size_t start, size_t end) noexcept
+
+
+cdef bint _value_has(Buffer* out, xmlAttr* attribute, Test test) noexcept:
+    """Return whether the value of an attribute passes a test. The end of the buffer is used to join the value."""
+    cdef size_t start = out.used
+    cdef bint found
+    _put_attribute(out, attribute)
+    found = not out.error and test(out.data, start, out.used)
+    out.used = start
+    return found
+
+
+cdef bint _names_body(const char* data, size_t start, size_t end) noexcept:
+    """Return whether a text has the name of schema.org's property for the body of an article."""
+    return _contains(data, start, end, BODY, BODY_SIZE)
+
+
+cdef bint _is_until_found(const char* data, size_t start, size_t end) noexcept:
+    """Return whether the value of ``hidden`` says that the browser shows the element in which it finds a text."""
+    return _folded_begins(data, start, end, b"until-found", False) and end - start == 11
+
+
+cdef bint _hides(const char* data, size_t start, size_t end) noexcept:
+    """Return whether a style contains ``display:none``, in any case and with any white space."""
+    while start < end:
+        if (data[start] | 0x20) == c"d" and _folded_begins(data, start, end, b"display:none", True):
+            return True
+        start += 1
+    return False
+
+
+cdef bint _folded_begins(const char* data, size_t place, size_t end, const char* part, bint skips_space) noexcept:
+    """Return whether a text begins with ``part`` at a place, ASCII letters in any case."""
+    cdef char letter
+    while part[0]:
+        if place == end:
+            return False
+        letter = data[place]
+        place += 1
+        if skips_space and (letter == c" " or letter == c"\t" or letter == c"\n" or letter == c"\r"):
+            continue
+        if c"A" <= letter <= c"Z":
+            letter |= 0x20
+        if letter != part[0]:
+            return False
+        part += 1
+    return True
+
+
+cdef bint _names_discussion(const char* data, size_t start, size_t end) noexcept:
     """Return whether a text has the name of a schema.org type of discussions."""
     return _contains(data, start, end, POSTING, POSTING_SIZE) or _contains(data, start, end, QUESTION, QUESTION_SIZE)
 

@@ -15,9 +15,10 @@ from dedupcrawl.page import compiled
 from dedupcrawl.page.block_model import corrected_blocks, unread_bytes
 from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length, flatten_fast
 from dedupcrawl.page.document import check_stream
-from dedupcrawl.page.edges import HEADLINE_BYTES, trim_choice
+from dedupcrawl.page.edges import trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.model import Block, Kind, Page
+from dedupcrawl.page.page_kind import MAX_LABEL_BYTES, kind_of
 from dedupcrawl.page.rules import (
     CONSENT,
     KEPT_REASONS,
@@ -29,12 +30,11 @@ from dedupcrawl.page.rules import (
     REPEATED,
     is_byline,
     is_legal,
-    is_statement,
     word_set,
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS, listed_headings, mark_discussion
+from dedupcrawl.page.structure import HEADINGS, join_leading_facts, listed_headings, mark_discussion
 from dedupcrawl.page.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is co
 COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK}  #: of text that is compared elsewhere, or never
 FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
 MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are boilerplate of the site
-INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 
 _UNREAD_ASIDE = (b"a", b"script", b"style", b"select")
 _texts_aside = XPath(
@@ -61,9 +60,6 @@ _texts_aside = XPath(
 MAX_PICTURED_BYTES = 6000  #: of main text; beside a longer one pictures do not matter
 _UNPICTURED = ("a", "nav", "header", "footer", "aside")  #: pictures in these say nothing about the page
 _HIDING = tuple(name.encode() for name in _UNPICTURED)
-MAX_LABEL_BYTES = 40  #: a longer line without links is more than a label; links after it that are longer are a list
-#: A sentence before a source or other words. A full stop after less than three letters may belong to an abbreviation.
-_has_sentence = re.compile(r"""[^\W\d_]{3}[.!?]["'”’)\]]*\s|[。！？．]""").search
 
 
 def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
@@ -83,8 +79,11 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     tree, reasons, kept = classify(root, options)
     reading = ChoiceResult(reasons, kept, kept)
     unread = unread_bytes(tree.blocks, reasons)
-    chosen = corrected_blocks(tree, reasons, kept, unread)
-    corrected = reading if chosen is None else _corrected(tree, reasons, chosen)
+    chosen = None if tree.is_brief else corrected_blocks(tree, reasons, kept, unread)
+    corrected = None if chosen is None else _corrected(tree, reasons, chosen)
+    facts = 0 if tree.is_discussion else join_leading_facts(tree.blocks, reasons)
+    reading = ChoiceResult(reasons, kept + facts, kept)
+    corrected = corrected or reading
     compared = reading if _is_compared(reading, corrected) else corrected
     reasons, kept = compared.reasons, compared.kept
     unread = unread if compared is reading else unread_bytes(tree.blocks, reasons)
@@ -182,7 +181,7 @@ def classify(root: _Element, options: ReadOptions) -> tuple[BlockTree, list[str]
     tree, reasons, kept = _classify(root, options)
     for embedded in (False, True):
         # A landmark that is never closed contains the rest of the page; a button, a whole accordion.
-        if kept < MIN_MAIN_TEXT and (embedded or LANDMARK in reasons):
+        if kept < MIN_MAIN_TEXT and not tree.is_brief and (embedded or LANDMARK in reasons):
             opened = _classify(root, options, open_landmarks=True, open_embedded=embedded)
             if opened[2] >= max(MIN_MAIN_TEXT, kept):
                 tree, reasons, kept = opened
@@ -214,7 +213,7 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
     if kept >= MIN_ARTICLE_BYTES:
         return ""
     removed = [place for place, why in enumerate(reasons) if why in POSITION_REASONS]
-    is_longer = sum([tree.blocks[place][1] for place in removed]) > kept
+    is_longer = not tree.is_brief and sum([tree.blocks[place][1] for place in removed]) > kept
     first = next((place for place, why in enumerate(reasons) if why in KEPT_REASONS), 0)
     listed = Counter([_naming(tree.blocks[place]) for place in removed]) if is_longer else Counter[str]()
     chosen = [
@@ -378,55 +377,6 @@ def _blocks(tree: BlockTree, reasons: list[str]) -> tuple[Block, ...]:
     kept = [reason in KEPT_REASONS for reason in reasons]
     # as Block(*values), but without a Python frame for each of hundreds
     return tuple(map(tuple.__new__, repeat(Block), zip(*columns, kept, reasons, strict=True)))
-
-
-def kind_of(tree: BlockTree, reasons: list[str], kept: int) -> Kind:
-    """Return the kind of a page with ``kept`` bytes of main text, without links if the block model chose it.
-
-    An index has guide links and no statement. Short news need not end as a sentence: a line under the ``<h1>`` of the
-    page, which itself is under a menu, is a statement too. Above a list of links the same line introduces the list. A
-    page with neither, but with a consent text, shows it first. The line of a footer, with its copyright, does not make
-    a page with guide links one that asks for consent.
-    """
-    if kept >= MIN_ARTICLE_BYTES:
-        return Kind.ARTICLE
-    total = guide = asking = listed = 0
-    has_statement = has_line = is_headed = False
-    for block, reason in zip(tree.blocks, reasons, strict=True):
-        text, length, link_length = block[:3]
-        total += 0 if reason is CONSENT and is_legal(text) else length
-        guide += length if reason is LANDMARK else link_length
-        asking += length if reason is CONSENT else 0
-        if reason in KEPT_REASONS:
-            has_statement = has_statement or is_statement(text, length) or _is_told_first(block)
-            has_line = has_line or (is_headed and _is_line(block))
-        is_headed = is_headed or (block[5] == "h1" and not link_length)
-        listed += link_length if is_headed or _links_headline(block) else 0
-    has_statement = has_statement or (has_line and listed <= MAX_LABEL_BYTES)
-    if guide > INDEX_SHARE * (total - asking) and not has_statement:
-        return Kind.INDEX
-    if asking > kept and not has_statement:
-        return Kind.CONSENT
-    return Kind.ARTICLE if kept else Kind.EMPTY
-
-
-def _is_told_first(block: RawBlock) -> bool:
-    """Return whether a block has a sentence before its source, or before a link that takes less than half of it."""
-    text, length, link_length = block[:3]
-    return 2 * link_length <= length and _has_sentence(text) is not None and not is_legal(text)
-
-
-def _is_line(block: RawBlock) -> bool:
-    """Return whether a block is longer than a label, and no link, heading, credit or stamp."""
-    text, length, link_length, _, _, tag, _ = block
-    is_text = length > MAX_LABEL_BYTES and not link_length and tag not in HEADINGS
-    return is_text and not is_byline(text, length) and not is_legal(text)
-
-
-def _links_headline(block: RawBlock) -> bool:
-    """Return whether the links of a block name pages, by headlines. Those of a menu are labels."""
-    _, _, link_length, links, _, tag, _ = block
-    return link_length > 0 and (tag in HEADINGS or link_length >= HEADLINE_BYTES.start * links)
 
 
 # -- metadata ----------------------------------------------------------------------------------

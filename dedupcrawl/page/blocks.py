@@ -10,7 +10,8 @@ The stream is ``text (MARK head MARK text)*``. A head is
 * ``tag class id`` at the start of a block element,
 * empty at its end,
 * ``NOTE name=value`` for metadata, and ``NOTE`` alone at an ``<hr>``: an element that ends at once. ``discussion=`` is
-  written where the page declares that it is a discussion, in JSON-LD or in microdata.
+  written where the page declares that it is a discussion, in JSON-LD or in microdata; ``body=`` and ``hidden=`` at the
+  start of a block element that is the body of an article, or not shown (:mod:`dedupcrawl.page.declared`).
 
 The texts are therefore every second part of ``stream.split(MARK)``. Inside a text, ``BREAK`` is a ``<br>``
 and a link is ``LINK target ANCHOR label UNLINK``. Only links to web pages are counted; links to files and anchors
@@ -21,14 +22,12 @@ page that contains them anyway is split at wrong places; no other page is affect
 from __future__ import annotations
 
 import re
-import threading
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from lxml import etree
-
 from dedupcrawl.page import compiled
+from dedupcrawl.page.declared import BODY, HIDDEN, IS_BODY, IS_HIDDEN, is_opened
 from dedupcrawl.page.rules import (
     FILE_TYPES,
     LINK_RUN,
@@ -39,6 +38,7 @@ from dedupcrawl.page.rules import (
     side_kind,
     word_set,
 )
+from dedupcrawl.page.stylesheets import RECURSE, StylesheetCache, emit, stylesheet, template
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -77,7 +77,6 @@ NAMED_BLOCKS = LANDMARKS | {"div", "figure", "form", "ol", "p", "section", "tabl
 #: ones (``my-app``): in a page without ``<body>``, which HTML allows, they stay in the head with their text.
 STRAY_ELEMENTS = "|".join(sorted(BLOCKS | LANDMARKS)) + "|*[contains(name(), '-')]"
 
-RECURSE = "<xsl:apply-templates/>"
 _NAMES = '<xsl:text> </xsl:text><xsl:value-of select="@class"/><xsl:text> </xsl:text><xsl:value-of select="@id"/>'
 _HEAD = f'<xsl:apply-templates select="title|meta|link|script|{STRAY_ELEMENTS}"/>'
 #: Types of schema.org for the page of a discussion.
@@ -121,35 +120,6 @@ def flatten_by_stylesheet(root: _Element, *, open_landmarks: bool = False, open_
         open_embedded: as in :func:`flatten`.
     """
     return _tree_walk(open_landmarks, open_embedded)(root)
-
-
-class StylesheetCache(threading.local):
-    """A compiled stylesheet, one a thread: lxml would copy one that another thread made at every use."""
-
-    def __init__(self, source: str) -> None:
-        self._walk = etree.XSLT(etree.XML(source))
-
-    def __call__(self, root: _Element) -> str:
-        """Return the text that the stylesheet writes; ``root`` is not changed."""
-        # the text of an element: a result tree of text would be serialised and decoded
-        return self._walk(root).getroot().text or ""
-
-
-def emit(*signs: str) -> str:
-    """Return the source of an instruction that writes ``signs``."""
-    return f"<xsl:text>{''.join(signs)}</xsl:text>"
-
-
-def template(match: str, *body: str) -> str:
-    """Return the source of a template for the nodes that ``match`` selects."""
-    return f'<xsl:template match="{match}">{"".join(body)}</xsl:template>'
-
-
-def stylesheet(*templates: str) -> str:
-    """Return the source of a stylesheet, XSLT 1.0. Adjacent texts are joined: each costs libxslt a call."""
-    joined = "".join(templates).replace("</xsl:text><xsl:text>", "")
-    space = "http://www.w3.org/1999/XSL/Transform"
-    return f'<xsl:stylesheet version="1.0" xmlns:xsl="{space}">{joined}</xsl:stylesheet>'
 
 
 @cache
@@ -199,13 +169,17 @@ def _value(path: str) -> str:
 
 def _block(tag: str) -> str:
     names = _NAMES if tag in NAMED_BLOCKS else ""
-    return template(tag, emit(MARK, tag), names, emit(MARK), _discussion("@itemtype"), RECURSE, emit(MARK, MARK))
+    notes = _discussion("@itemtype"), _note_if(IS_BODY, BODY), _note_if(IS_HIDDEN, HIDDEN)
+    return template(tag, emit(MARK, tag), names, emit(MARK), *notes, RECURSE, emit(MARK, MARK))
 
 
 def _discussion(path: str) -> str:
     """Return the source of an instruction that notes a discussion, if the text has the name of such a type."""
-    test = " or ".join(f"contains({path}, '{name}')" for name in DISCUSSION_TYPES)
-    return f'<xsl:if test="{test}">{_metadata(emit("discussion"), "@none")}</xsl:if>'
+    return _note_if(" or ".join(f"contains({path}, '{name}')" for name in DISCUSSION_TYPES), "discussion=")
+
+
+def _note_if(test: str, note: str) -> str:
+    return f'<xsl:if test="{test}">{emit(MARK, NOTE, note, MARK, MARK, MARK)}</xsl:if>'
 
 
 def _landmark(tag: str) -> str:
@@ -242,6 +216,7 @@ LinkMeasures = tuple[str, int, int, int, int, bool]
 _links = re.compile(f"{LINK}([^{ANCHOR}]*){ANCHOR}([^{UNLINK}{LINK}]*){UNLINK}?")
 _own_places = re.compile(f"{LINK}#[^{ANCHOR}]*{ANCHOR}([^{UNLINK}{LINK}]*){UNLINK}")
 _separators = SEPARATORS + BREAK
+_BODY_NOTE, _HIDDEN_NOTE = NOTE + BODY, NOTE + HIDDEN
 
 
 @dataclass(slots=True)
@@ -256,6 +231,9 @@ class BlockTree:
     nested: list[int] = field(default_factory=list)  #: containers that are an <article> inside one other
     metadata: list[str] = field(default_factory=list)  #: ``name=value``
     elements: list[str] = field(default_factory=list)  #: for each container its head: ``tag class id``
+    bodies: list[int] = field(default_factory=list)  #: containers that are declared the body of an article
+    hidden: list[int] = field(default_factory=list)  #: containers that only scripts show
+    is_brief: bool = False  #: the main text is declared, and may be shorter than what stands beside it
     is_discussion: bool = False  #: see :mod:`dedupcrawl.page.structure`
     thread: int = -1  #: container of all posts of a discussion, -1 if it is not known
     posts: frozenset[int] = frozenset()  #: containers that are its posts, or parts of them
@@ -294,6 +272,8 @@ def _builder() -> BlockBuilder:
     assert compiled.blocks is not None
     builder: BlockBuilder = compiled.blocks.BlockBuilder(
         classify=_classify_element,
+        is_opened=is_opened,
+        hidden_side=SideKind.LIKELY,
         make_blocks=make_blocks,
         file_types=FILE_TYPES,
         separators=_separators,
@@ -312,24 +292,26 @@ def _locate_texts(tree: BlockTree, heads: list[str], texts: list[str]) -> list[M
     found: list[MarkedText] = []
     opened = ["body"] * (len(heads) + 1)  # heads of the open elements
     containers = [-1] * (len(heads) + 1)  # their containers, -1 where there is none yet
+    notes = [""] * (len(heads) + 1)  # what was noted of them: BODY, HIDDEN
     depth = 0
     for head, text in zip(heads, map(str.strip, texts), strict=False):
         if head:
+            if head == _BODY_NOTE or (head == _HIDDEN_NOTE and not is_opened(opened[depth][:MAX_HEAD_CHARS])):
+                notes[depth] += head
             depth += 1
-            opened[depth] = head
-            containers[depth] = -1
+            opened[depth], containers[depth], notes[depth] = head, -1, ""
         elif depth:
             depth -= 1
         if text:
             tag, _, leaf = _classify_element(opened[depth][:MAX_HEAD_CHARS])
-            holder = depth - leaf
+            holder = depth - (leaf and not notes[depth])
             if containers[holder] < 0:
-                _make_containers(tree, opened, containers, holder)
+                _make_containers(tree, opened, containers, notes, holder)
             found.append((text, tag, containers[holder]))
     return found
 
 
-def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], last: int) -> None:
+def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], notes: list[str], last: int) -> None:
     """Make containers of the element at depth ``last`` and of its ancestors that have none."""
     parents, sides = tree.parents, tree.sides
     first = last
@@ -347,7 +329,13 @@ def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], 
         parents.append(parent)
         head = head[:MAX_HEAD_CHARS]
         tree.heads.append(head)
-        sides.append(_classify_element(head)[1])
+        side = _classify_element(head)[1]
+        if _HIDDEN_NOTE in notes[depth]:
+            tree.hidden.append(containers[depth])
+            side = side or SideKind.LIKELY
+        if _BODY_NOTE in notes[depth]:
+            tree.bodies.append(containers[depth])
+        sides.append(side)
         parent = containers[depth]
 
 

@@ -41,7 +41,7 @@ MAIN_TEXT = "main text"  #: kept
 GUIDE_LINKS = "guide links"  #: removed: R > R1, or R >= R2 and the first words point to other stories
 LINK_RUN = "link run"  #: removed: in a block with R2 <= R <= R1, more than S links in a row
 LANDMARK = "landmark"  #: removed: HTML's own side elements (nav, aside, footer…)
-SIDE_CLASS = "side class"  #: removed: class or id names a side part (sidebar, related, cookies…)
+SIDE_CLASS = "side class"  #: removed: class or id names a side part (sidebar, related, cookies…), or it is not shown
 COMMENTS = "comments"  #: removed: readers' comments, by class or id
 NESTED = "nested article"  #: removed: an article inside an article, a comment on it or another story
 TEASER = "teaser"  #: removed: one of several adjacent headlines of other stories, with their first lines
@@ -127,6 +127,22 @@ _credits = re.compile(
     r"|更新时间|浏览次数|阅读次数|点击数|字号|字体|标签|关键词|原标题|[上下]一[篇页]|打印本页)[:：\s]"
     r"|本报(?:记者|实习生|通讯员)|第\d+页\s*[/／共])"
 ).match
+#: A date with a year: 12 May 2021, May 12th, 2021, 12. Mai 2021, 12 de mayo de 2021, 12.05.2021, 2021年5月12日.
+_date_with_year = re.compile(
+    r"(?<!\d)\d{1,2}(?:\.|st|nd|rd|th|er|º)? (?:de |of )?[^\W\d_]{3,12}\.?,? (?:de )?(?:19|20)\d\d(?!\d)"
+    r"|[^\W\d_]{3,12}\.? \d{1,2}(?:st|nd|rd|th)?,? (?:19|20)\d\d(?!\d)"
+    r"|(?<!\d)\d{1,2}[./-]\d{1,2}[./-](?:19|20)\d\d(?!\d)|(?<!\d)(?:19|20)\d\d ?[-/.年년] ?\d{1,2}(?!\d)"
+).search
+#: What names a source or an author after it, with a colon, in the languages of the notes on publication and others.
+_names_origin = re.compile(
+    r"(?<![^\W\d_])(?:source|quelle|fuente|fonte|font|bron|źródło|zdroj|izvor|vir|källa|kilde|lähde|kaynak|surs[aă]|forrás"
+    r"|allikas|avots|šaltinis|heimild|foinse|πηγή|источник|джерело|извор|източник"
+    r"|author|autor|auteur|autore|autora|forfatter|författare|kirjoittaja|yazar|szerző|avtor|autorius|autors|höfundur"
+    r"|συντάκτης|автор|редактор|editor|redaktion|redacción|rédaction|redazione|text|texte|texto|testo|foto|photo)s?"
+    r" ?[:：]|(?:来源|來源|出处|出處|作者|编辑|編輯|记者|記者|出典|出所|提供|文責|執筆|출처|글|기자|작성자) ?[:：]"
+    r"|(?<![^\W\d_])by (?-i:[A-Z])",
+    re.IGNORECASE,
+).search
 _is_url = re.compile(r"https?://\S+\Z").match
 #: How a view for printers names its page, before the URL.
 _printed_from = re.compile(
@@ -278,8 +294,12 @@ def is_credit(text: str, length: int) -> bool:
 
     >>> [is_credit(text, 30) for text in ("By Ann Smith", "来源：新华社", "By noon it fell")]
     [True, True, False]
+    >>> is_credit("12 May 2021 Source: The Gazette By Ann Smith", 45)
+    True
     """
-    return length <= MAX_CREDIT_BYTES and not text.endswith(_full_stops) and _credits(text) is not None
+    if length > MAX_CREDIT_BYTES or text.endswith(_full_stops):
+        return False
+    return _credits(text) is not None or (_date_with_year(text) is not None and _names_origin(text) is not None)
 
 
 def is_stamp(text: str, length: int) -> bool:

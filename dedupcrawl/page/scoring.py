@@ -40,7 +40,7 @@ from dedupcrawl.page.rules import (
 from dedupcrawl.page.structure import HEADINGS, TERM, TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from dedupcrawl.page._choice import ChoiceRules
     from dedupcrawl.page._features import BlockScores
@@ -71,7 +71,6 @@ MAX_TEASER_BYTES = 500  #: bytes beside the link that a teaser has at most
 # Choice of the container
 ANCESTOR_FACTOR = 1.3  #: an ancestor with a score higher by this factor replaces the best container
 MIN_MAIN_SHARE = 0.3  #: a container with a smaller share of the positive scores left is one part among others
-MIN_CLEAR_SCORE = 800.0  #: where no container has more, the heading decides too, not the size alone
 
 FACT = "dd"  #: beside the posts of a discussion such a block is a figure of their author
 
@@ -94,14 +93,22 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     titles = [block for block in blocks if block[5] in TITLES]
     containers.spare_parts(blocks, scores, titles)
     headed, sections = structure.heading_container(titles), structure.linked_sections(titles)
-    containers.remove_parts(tree.nested, headed, sections)
-    kept = _assign_reasons(blocks, reasons, containers, containers.best(tree.mains, headed, sections))
+    texts = structure.declared_text(tree)
+    declared = headed, structure.title_container(titles, tree.metadata), tree.thread, *texts
+    spared = structure.with_ancestors(declared, tree.parents)
+    hidden = structure.hidden_beside(tree, texts)
+    containers.remove_parts(tree.nested, hidden, sections, spared)
+    best = containers.best(tree.mains, headed, sections)
+    brief = structure.brief_text(tree, texts, best, containers)
+    if brief >= 0:
+        best, tree.is_brief = brief, True
+    kept = _assign_reasons(blocks, reasons, containers, best)
     structure.mark_repeated(blocks, reasons, repeated)
     removed = trim(blocks, kept, scores) if tree.thread < 0 else {}  # authors and dates of posts are no frame
     for place, reason in removed.items():
         reasons[place] = reason
     left = sum([blocks[place][1] for place in kept if place not in removed]) + structure.rejoin_lists(blocks, reasons)
-    return restore(blocks, reasons, left), left
+    return restore(blocks, reasons, left, hidden), left
 
 
 def _assign_reasons(blocks: list[RawBlock], reasons: list[str], containers: ContainerScores, best: int) -> list[int]:
@@ -272,12 +279,17 @@ class ContainerScores:
         for place, reason in notices.items():
             reasons[place] = reason
 
-    def remove_parts(self, nested: list[int], headed: int, sections: set[int]) -> None:
-        """Remove containers for their nature, then those with a low score; ``sections`` are no side parts."""
+    def remove_parts(self, nested: list[int], hidden: set[int], sections: set[int], spared: set[int]) -> None:
+        """Remove containers for their nature, then those with a low score.
+
+        ``nested`` are articles inside an article, ``hidden`` is not shown. ``sections`` are no side parts; ``spared``
+        are no teasers either.
+        """
         self._sum_descendants()
+        for child in hidden:
+            self.removed[child] = SIDE_CLASS
         self._remove_nested(nested)
-        self._remove_teasers()
-        spared = structure.ancestors(headed, self.parents) | structure.ancestors(self.thread, self.parents)
+        self._remove_teasers(spared)
         self._remove_side_parts(sections | spared)
         self._remove_poor()
 
@@ -306,7 +318,7 @@ class ContainerScores:
             if positive[child] < outside:
                 self.removed[child] = NESTED
 
-    def _remove_teasers(self) -> None:
+    def _remove_teasers(self, spared: set[int]) -> None:
         """Remove headlines of other stories with their first lines, where several are side by side."""
         guides, plain, parents = self.all_guides, self.all_plain, self.parents
         if guides[0] < MIN_TEASERS or self.is_discussion:  # a short post below the name of its author looks alike
@@ -316,7 +328,7 @@ class ContainerScores:
         ]
         siblings = Counter([parents[child] for child in teasers])
         for child in teasers:
-            if siblings[parents[child]] >= MIN_TEASERS:
+            if siblings[parents[child]] >= MIN_TEASERS and child not in spared:
                 self.removed[child] = TEASER
 
     def _remove_side_parts(self, spared: set[int]) -> None:
@@ -397,7 +409,11 @@ class ContainerScores:
         if self.thread >= 0 and not self.removed[self.thread]:
             return self.thread
         positive = [0.0 if reason else value for value, reason in zip(self.positive, self.removed, strict=True)]
-        own = positive if max(positive) >= MIN_CLEAR_SCORE else structure.boost_heading(positive, self.parents, headed)
+        own = (
+            positive
+            if max(positive) >= structure.MIN_CLEAR_SCORE
+            else structure.boost_heading(positive, self.parents, headed)
+        )
         bound = mains if len(mains) == 1 else ()
         best = above = max(range(len(own)), key=own.__getitem__)
         while above >= 0:
@@ -450,10 +466,11 @@ class ContainerScores:
         return container == best
 
 
-def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:
+def restore(blocks: list[RawBlock], reasons: list[str], left: int, hidden: Container[int] = ()) -> list[str]:
     """Set the reason OUTSIDE for third-party text on a page with little main text (``left`` bytes).
 
-    Where hardly more than a heading is left, a class that names a side part was misunderstood.
+    Where hardly more than a heading is left, a class that names a side part was misunderstood; but what is in the
+    containers ``hidden`` is not shown.
 
     Twice as much text in teasers as beside them is a list of stories, and its introduction is the same on
     each page of the list. If captions outweigh the main text, the page is a gallery.
@@ -462,7 +479,7 @@ def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:
         reasons = [OUTSIDE if reason in THIRD_PARTY_REASONS else reason for reason in reasons]
         if left < MIN_REMAINING:
             reasons = [
-                OUTSIDE if reason is SIDE_CLASS and not block[2] and not is_consent_notice(*block[:2]) else reason
+                OUTSIDE if reason is SIDE_CLASS and _may_be_text(block, hidden) else reason
                 for block, reason in zip(blocks, reasons, strict=True)
             ]
     elif TEASER in reasons:
@@ -473,6 +490,10 @@ def restore(blocks: list[RawBlock], reasons: list[str], left: int) -> list[str]:
         captions = [at for at, (block, why) in pairs if why is SIDE_CLASS and block[5] == "figcaption"]
         _restore_if_longer(blocks, reasons, captions, left)
     return reasons
+
+
+def _may_be_text(block: RawBlock, hidden: Container[int]) -> bool:
+    return not block[2] and block[6] not in hidden and not is_consent_notice(*block[:2])
 
 
 def _restore_if_longer(blocks: list[RawBlock], reasons: list[str], places: list[int], limit: int) -> None:

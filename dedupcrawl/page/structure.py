@@ -1,5 +1,8 @@
 """The parts of a page: the text under its heading, sections of a manual, code listings, lists of links, discussions.
 
+A theme may put a whole page into a part with the class of a menu. What the author declared is stronger than such a
+name: the body of an article, the only ``<article>``, the ``<h1>`` that the ``<title>`` repeats.
+
 Manuals name a section after its heading, put each line of a listing into an element of its own, and list their
 subjects by links. The rules for side parts, labels and menus would take such parts out of the text around them. Each
 function here names the sign that tells them apart.
@@ -16,10 +19,11 @@ The signs were chosen on one half of the hosts of the labelled set wcxb and trie
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from dedupcrawl.page import compiled
 from dedupcrawl.page.rules import (
@@ -27,8 +31,10 @@ from dedupcrawl.page.rules import (
     MAIN_TEXT,
     OUTSIDE,
     POOR_CONTAINER,
+    POSITION_REASONS,
     REPEATED,
     SideKind,
+    is_byline,
     is_section,
     name_words,
     points_elsewhere,
@@ -36,18 +42,27 @@ from dedupcrawl.page.rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from dedupcrawl.page.blocks import BlockTree, RawBlock
 
 
 HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
+NAMING_HEADINGS = word_set("h1 h2 h3")  #: one of them names the page
 TERM = "dt"
 TITLES = HEADINGS | {TERM}  #: blocks that name what follows
 #: Marks of a link to the heading that they follow; the last one is the chain in the font of Sphinx's themes.
 PERMALINKS = ("¶", "#", "§", "🔗", "\uf0c1")
 HEADING_BOOST = 20.0  #: factor for text under the heading where no container has a clear score
+FACTS = word_set("dd dt li td th")
+MIN_FACTS = 4  #: names with values, or items; fewer are the author, date and section of a text
+RECORD_FACTS = range(MIN_FACTS, 41)  #: numbers of adjacent cells and items; more are a table
+#: An item that begins with an amount ("2 eggs", "½ cup"), or ends with one and its unit ("面粉 200 克").
+_has_amount = re.compile(r"\W*[\d½¼¾⅓⅔⅛]|.*\d\s*[^\W\d]{0,4}\Z", re.DOTALL).match
+MIN_CLEAR_SCORE = 800.0  #: where no container has more, heading and declarations decide too, not the size alone
+MAX_BESIDE_TEXT = 3000.0  #: positive scores of the texts beside a short one that is declared the text of the page
 COLONS = (":", "：")
+TITLE_ENTRY = "title="  #: beginning of the entry in the metadata that has the ``<title>``
 MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an earlier one is a second copy
 NAMING = {TERM: ("dd", "p"), "td": ("td",)}  #: tags of names, and of the blocks that they may name
 
@@ -65,6 +80,110 @@ def ancestors(container: int, parents: Sequence[int]) -> set[int]:
         found.add(container)
         container = parents[container]
     return found
+
+
+def with_ancestors(containers: Iterable[int], parents: Sequence[int]) -> set[int]:
+    """Return these containers (-1: none) and all those around them."""
+    return set[int]().union(*[ancestors(container, parents) for container in containers])
+
+
+def declared_text(tree: BlockTree) -> list[int]:
+    """Return the containers that are declared the text of the page: each body of an article, or the only article."""
+    if tree.bodies:
+        return tree.bodies
+    return [tree.heads.index("article")] if tree.heads.count("article") == 1 else []
+
+
+class Sums(Protocol):
+    """The sums of each container; those with ``all`` include its descendants."""
+
+    positive: list[float]
+    all_positive: list[float]
+    all_plain: list[int]
+
+
+def brief_text(tree: BlockTree, texts: Sequence[int], best: int, sums: Sums) -> int:
+    """Return the container of a declared text that may be shorter than what stands beside it, or -1.
+
+    A declared text that stands within the best container, beside text of that container, may be its introduction only.
+    So may one beside a far longer text. An article must hold the heading of the page: a list of other posts may show
+    one of them only.
+
+    Args:
+        tree: blocks and containers.
+        texts: the declared texts.
+        best: the container with the best score.
+        sums: the scores of the containers.
+    """
+    text = texts[0] if len(texts) == 1 else -1
+    if text <= 0 or tree.is_discussion or text in ancestors(best, tree.parents):
+        return -1
+    is_part = best in ancestors(text, tree.parents) and sums.positive[best] > 0
+    is_long = sums.all_positive[text] >= MIN_CLEAR_SCORE or sums.all_positive[best] > MAX_BESIDE_TEXT
+    if is_part or is_long or not sums.all_plain[text]:
+        return -1
+    if tree.bodies:
+        return text
+    inside = containers_in(text, tree.parents)
+    is_headed = sums.all_positive[text] > 0 and any(inside[container] for container in headings(tree))
+    return text if is_headed else -1
+
+
+def hidden_beside(tree: BlockTree, texts: Sequence[int]) -> set[int]:
+    """Return the containers in hidden parts that are neither in nor around a declared text.
+
+    Such a part may be longer than a short text. Within a text it is a side part like others. So are all hidden parts of
+    a page that declares no text.
+    """
+    found: set[int] = set()
+    if not texts or not tree.hidden:
+        return found
+    around = with_ancestors(texts, tree.parents)
+    inside = {*texts}
+    for container, parent in enumerate(tree.parents):  # parents precede their children
+        if parent in inside:
+            inside.add(container)
+        elif parent in found or (container in tree.hidden and container not in around):
+            found.add(container)
+    return found
+
+
+def title_container(titles: Sequence[RawBlock], metadata: Sequence[str]) -> int:
+    """Return the container of that ``<h1>`` of several that the title of the page contains, or -1.
+
+    It is the longest such heading. One that is a link is the name of the site.
+
+    Args:
+        titles: the headings of the page.
+        metadata: ``name=value`` as in the stream.
+    """
+    found = [block for block in titles if block[5] == "h1" and not block[2]]
+    if len(found) < 2:
+        return -1
+    title = _folded(page_title(metadata))
+    found = [block for block in found if _folded(block[0]) in title]
+    longest = max([block[1] for block in found], default=0)
+    places = [block[6] for block in found if block[1] == longest]
+    return places[0] if len(places) == 1 else -1
+
+
+def headings(tree: BlockTree) -> list[int]:
+    """Return the containers of each ``<h1>`` that is no link; without any, of the longest heading in the title."""
+    found = [block[6] for block in tree.blocks if block[5] == "h1" and not block[2]]
+    if found:
+        return found
+    title = _folded(page_title(tree.metadata))
+    named = [block for block in tree.blocks if block[5] in NAMING_HEADINGS and _folded(block[0]) in title]
+    return [max(reversed(named), key=lambda block: block[1])[6]] if named else []
+
+
+def page_title(metadata: Sequence[str]) -> str:
+    """Return the ``<title>`` in the metadata of a stream, or ""."""
+    return next((entry.partition("=")[2].strip() for entry in metadata if entry.startswith(TITLE_ENTRY)), "")
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def boost_heading(own: Sequence[float], parents: Sequence[int], headed: int) -> list[float]:
@@ -141,6 +260,53 @@ def rejoin_lists(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
     for place in found:
         reasons[place] = MAIN_TEXT
     return sum([blocks[place][1] - blocks[place][2] for place in found])
+
+
+def join_leading_facts(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
+    """Set the reason MAIN_TEXT for facts between the only ``<h1>`` and the main text; return their bytes.
+
+    See :func:`leading_facts`.
+    """
+    found = leading_facts(blocks, reasons, reasons.index(MAIN_TEXT)) if MAIN_TEXT in reasons else []
+    for place in found:
+        reasons[place] = MAIN_TEXT
+    return sum([blocks[place][1] for place in found])
+
+
+def leading_facts(blocks: Sequence[RawBlock], reasons: Sequence[str], first: int) -> list[int]:
+    """Return the places of facts between the main text and the only ``<h1>`` above it, with their headings.
+
+    These are adjacent cells or terms without links, a record above a description; or items with amounts, the
+    ingredients of a recipe. Short as they are, they would fall out of the text in most templates.
+
+    Args:
+        blocks: the blocks of the page.
+        reasons: for each block why it is kept or removed.
+        first: the place of the first block of the main text.
+    """
+    titles = [place for place, block in enumerate(blocks[:first]) if block[5] == "h1" and not block[2]]
+    if len(titles) != 1 or first - titles[0] <= MIN_FACTS:
+        return []
+    found: list[int] = []
+    run: list[int] = []
+    for place in range(titles[0] + 1, first + 1):
+        if place < first and blocks[place][5] in FACTS:
+            run.append(place)
+            continue
+        if len(run) in RECORD_FACTS and all(reasons[at] in POSITION_REASONS and not blocks[at][2] for at in run):
+            own = [at for at in run if not is_byline(*blocks[at][:2])]
+            if _is_record([blocks[at] for at in own]):
+                named = run[0] - 1
+                found += [named, *own] if blocks[named][5] in HEADINGS and named > titles[0] else own
+        run = []
+    return found
+
+
+def _is_record(run: Sequence[RawBlock]) -> bool:
+    """Return whether adjacent facts are a record or a list of amounts, and no list of choices."""
+    items = [block[0] for block in run if block[5] == "li"]
+    size = len(items) + (len(run) - len(items)) / 2  # a name and a value are two cells
+    return size >= MIN_FACTS and 2 * sum([_has_amount(text) is not None for text in items]) >= len(items)
 
 
 def _introduces_list(text: str) -> bool:

@@ -33,18 +33,14 @@ from dedupcrawl.page.blocks import (
     LANDMARKS,
     LINK,
     MARK,
-    RECURSE,
     STRAY_ELEMENTS,
     UNLINK,
-    StylesheetCache,
     byte_length,
-    emit,
     normalize_space,
-    stylesheet,
-    template,
 )
 from dedupcrawl.page.model import Block, Page
 from dedupcrawl.page.rules import word_set
+from dedupcrawl.page.stylesheets import RECURSE, StylesheetCache, emit, stylesheet, template
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

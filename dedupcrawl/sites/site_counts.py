@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Chosen on generated sites (docs/choosing.md, "A warning about a site").
 MIN_PAGES = 15  #: minimum compared pages of a conspicuous site
-MIN_SHARE = 0.5  #: of these: pages that repeat earlier pages, or are siblings of earlier pages of the site
+#: Of these, and of versions of known URLs: pages that repeat, or are siblings of, earlier pages of the site.
+MIN_SHARE = 0.5
 CROWD = 5  #: pages that are like one earlier page. A print, an AMP and a tracked view are three
 CROWD_SHARE = 1 / 3  #: of the pages that are like others: those that are like an earlier page with a crowd
 #: Like :data:`MIN_SHARE`, whatever the earlier pages: four pages for each one that is like no other. Copies of pages of
@@ -182,6 +183,7 @@ class SiteCount:
 
     site: str  #: see :func:`dedupcrawl.sites.registrable_domain.site_of`
     compared: int = 0  #: pages, without versions of known URLs
+    versions: int = 0  #: versions of known URLs: pages that a crawl before this one kept
     repeats: int = 0  #: of them: those that repeat an earlier page of the site
     siblings: int = 0  #: of them: siblings of an earlier page of the site
     elsewhere: int = 0  #: of them: those that repeat an earlier page of another site
@@ -206,17 +208,22 @@ class SiteCount:
             self.unchecked += 1
             return reason in UNREAD_REASONS and self._add_unread(url, reason)
         if relation in _VERSIONS:
+            self.versions += 1
             return False
         self.compared += 1
         return relation in _ALIKE and bool(of) and self._add_alike(url, relation, of or "")
 
     def notice(self) -> SiteNotice | None:
-        """Return what is conspicuous about the site; None if nothing is."""
+        """Return what is conspicuous about the site; None if nothing is.
+
+        When a site is crawled again, only the pages that were dropped before are not versions of known URLs. So their
+        share is that of all pages.
+        """
         here = self.repeats + self.siblings
-        alike = here + self.elsewhere
-        if alike >= MIN_SHARE * self.compared and self.compared >= MIN_PAGES:
+        alike, pages = here + self.elsewhere, self.compared + self.versions
+        if alike >= MIN_SHARE * pages and self.compared >= MIN_PAGES:
             crowds = [number for number in self.sources.values() if number >= CROWD]
-            if sum(crowds) >= CROWD_SHARE * alike or here >= HIGH_SHARE * self.compared:
+            if sum(crowds) >= CROWD_SHARE * alike or here >= HIGH_SHARE * pages:
                 return SiteNotice(
                     NoticeKind.ALIKE,
                     self.site,

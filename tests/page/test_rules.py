@@ -209,3 +209,41 @@ def test_generated_names_and_names_of_programs_show_no_side_part(names: str) -> 
 @pytest.mark.parametrize("names", ["ad", "ad-300x250", "topAd", "hidden", "box hidden", "is-hidden", "visually-hidden"])
 def test_short_names_of_side_parts_are_still_known(names: str) -> None:
     assert side_kind(names) is SideKind.LIKELY
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12 May 2021 Source: The Gazette By Ann Smith",
+        "May 12th, 2021 | By Ann Smith | Source: The Gazette",
+        "12. Mai 2021 Quelle: Der Bote Autor: Anna Schmidt",
+        "Le 12 mai 2021 – Source : La Gazette",
+        "12 de mayo de 2021 Fuente: El Correo Autor: Ana Soto",
+        "12 maggio 2021 Fonte: Il Corriere",
+        "12 maja 2021 Źródło: Kurier",
+        "12 мая 2021 Источник: Вестник Автор: А. Иванова",
+        "2021年5月12日 来源：清河日报 作者：李明",
+        "2021年5月12日 出典：清河新聞",
+        "2021년 5월 12일 출처: 청하일보",
+        "12.05.2021 10:31 Kilde: Posten",
+    ],
+)
+def test_a_line_with_date_and_origin_is_a_credit(line: str) -> None:
+    assert is_credit(line, len(line.encode()))
+    page = read_page(article(f"<p>{line}</p>"))
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+    page = read_page(f"<h1>Flood</h1><div><p>{line}</p><p>{PARAGRAPH}</p><p>{SECOND}</p></div>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "On 12 May 2021 the mill was sold by Ann Smith for a sum that nobody was told.",
+        "12 May 2021 was the day on which the river rose above the bridge",
+        "Resource: the river at the mill, measured in May",
+        "The source: a spring above the mill",
+    ],
+)
+def test_a_line_with_a_date_or_an_origin_alone_is_none(line: str) -> None:
+    assert not is_credit(line, len(line.encode()))

@@ -130,14 +130,26 @@ def test_a_crowd_is_found_behind_many_other_earlier_pages() -> None:
     assert found[0].examples[1] == f"{SITE}terms"
 
 
-def test_a_new_version_of_a_known_page_is_not_counted() -> None:
+@pytest.mark.parametrize("relation", [Relation.UNCHANGED, Relation.UPDATED, Relation.REFRESHED])
+def test_a_new_version_of_a_known_page_is_like_no_other_page(relation: Relation) -> None:
     counts = SiteCounts()
-    for relation in (Relation.UNCHANGED, Relation.UPDATED, Relation.REFRESHED):
-        for number in range(100):
-            counts.add(f"{SITE}{number}", relation, f"{SITE}{number}")
+    for number in range(MIN_PAGES):
+        counts.add(f"{SITE}{number}", relation, f"{SITE}{number}")
     assert counts.notices() == []
     [notice] = add_alike(counts, MIN_PAGES)
     assert notice.pages == MIN_PAGES
+
+
+@pytest.mark.parametrize("sizes", [[1] * MIN_PAGES, [MIN_PAGES]], ids=["print views", "one crowd"])
+def test_a_site_that_is_crawled_again_is_named_if_it_was_named_before(sizes: list[int]) -> None:
+    """Only the copies are no versions of pages that are known by then."""
+    first, again = SiteCounts(), SiteCounts()
+    assert add_new(first, 60) + add_alike(first, *sizes) == []
+    for number in range(60):
+        again.add(f"{SITE}new/{number}", Relation.UNCHANGED, f"{SITE}new/{number}")
+    assert add_alike(again, *sizes) == []
+    [notice] = add_alike(again, 100)
+    assert notice.repeats > MIN_PAGES
 
 
 def test_a_mirror_of_another_site_is_ordinary() -> None:

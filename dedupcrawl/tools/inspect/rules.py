@@ -62,7 +62,7 @@ _RULES = (
     RuleEntry(rules.POOR_CONTAINER, "container", "POOR", "Its container holds little text, or mostly links."),
     RuleEntry(rules.OUTSIDE, "container", "OUT", "It is not in the container taken for the main text."),
     RuleEntry(rules.TEASER, "container", "TEASE", "It is one of several headlines in a row, with first lines."),
-    RuleEntry(rules.SIDE_CLASS, "names", "CLASS", "A class or id around it names a side part."),
+    RuleEntry(rules.SIDE_CLASS, "names", "CLASS", "A class or id around it names a side part, or scripts show it."),
     RuleEntry(rules.COMMENTS, "names", "COMM", "A class or id around it marks it as written by readers."),
     RuleEntry(rules.LANDMARK, "elements", "TAG", "HTML has elements for side parts, and it is in one."),
     RuleEntry(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),

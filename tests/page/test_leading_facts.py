@@ -1,0 +1,77 @@
+"""Records and ingredients between the heading and the text are read, in all templates."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedupcrawl.page import read_page
+from tests.page.samples import PARAGRAPH, SECOND
+
+THIRD = PARAGRAPH[::-1]
+PAIRS = [("Ward", "Mill side"), ("Applicant", "A. Soto"), ("Received", "3 May"), ("Reference", "22/0315")]
+LIST = "<dl>{}</dl>".format("".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in PAIRS))
+HEADS = "<table>{}</table>".format("".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in PAIRS))
+CELLS = HEADS.replace("th>", "td>")
+TEXT = f"<p>{PARAGRAPH}</p><p>{SECOND}</p>"
+LONG = f"{TEXT}<p>{THIRD}</p><p>{SECOND[::-1]}</p>"
+TEMPLATES = [
+    "<div id=c><h1>Plan</h1>{}{}</div>",
+    "<div id=c><h1>Plan</h1><div class=facts>{}</div><div class=body>{}</div></div>",
+    "<article><h1>Plan</h1>{}<div class=entry>{}</div></article>",
+    "<main><h1>Plan</h1><section>{}</section><section><h2>Proposal</h2>{}</section></main>",
+    "<div><h1>Plan</h1>{}<h2>Proposal</h2>{}</div>",
+    "<div><h1>Plan</h1><p>A short line.</p>{}{}</div>",
+]
+
+
+@pytest.mark.parametrize("record", [LIST, HEADS, CELLS], ids=["dl", "th", "td"])
+@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+def test_a_record_above_the_text_is_read(record: str, template: str, text: str) -> None:
+    page = read_page("<nav><a href=/>Home</a></nav>" + template.format(record, text))
+    lines = page.text.split("\n")
+    assert {word for pair in PAIRS for word in pair} <= {*lines}
+    assert SECOND in lines
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "<dl><dt>Author</dt><dd>A. Soto</dd><dt>Section</dt><dd>News</dd></dl>",
+        LIST.replace("A. Soto", "<a href=/soto>A. Soto</a>"),
+        "<ul><li>Filters<li>With a wheel<li>With a dam<li>With a barn</ul>",
+    ],
+    ids=["byline", "links", "choices"],
+)
+def test_other_cells_and_items_above_the_text_are_left_out(record: str) -> None:
+    page = read_page(TEMPLATES[1].format(record, LONG))
+    assert page.text.split("\n") == [PARAGRAPH, SECOND, THIRD, SECOND[::-1]]
+
+
+AMOUNTS = [
+    "200 g flour",
+    "2 eggs",
+    "a pinch of salt",
+    "½ l milk",
+    "50 g butter",
+    "1 lemon",
+    "3 apples",
+    "a little sugar",
+]
+AMOUNTS_ZH = ["面粉 200 克", "鸡蛋 2 个", "盐少许", "牛奶 500 毫升", "黄油 50克", "苹果 3 个"]
+STEPS = f"<ol><li>{PARAGRAPH}</li><li>{SECOND}</li><li>{THIRD}</li></ol>"
+RECIPES = [
+    f"<h1>Cake</h1><p>{SECOND[:90]}.</p><h2>Ingredients</h2><ul>{{}}</ul><h2>Method</h2>{STEPS}",
+    f"<h1>Cake</h1><div class=a><h2>Ingredients</h2><ul>{{}}</ul></div><div class=b><h2>Method</h2>{STEPS}</div>",
+    f"<h1>Cake</h1><div class=a><ul>{{}}</ul></div><div class=b><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{THIRD}</p></div>",
+]
+
+
+@pytest.mark.parametrize("amounts", [AMOUNTS, AMOUNTS_ZH], ids=["en", "zh"])
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("template", ["{}", "<main>{}</main>", "<article>{}</article>"])
+def test_the_ingredients_of_a_recipe_are_read(amounts: list[str], recipe: str, template: str) -> None:
+    page = read_page(template.format(recipe.format("".join(f"<li>{amount}</li>" for amount in amounts))))
+    lines = page.text.split("\n")
+    assert {*amounts} <= {*lines}
+    assert SECOND in lines

@@ -1,0 +1,87 @@
+"""Lists of links are indexes, whatever stands beside them; short texts below menus, and pages of manuals, are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from dedupcrawl.page import Kind, read_page
+from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, links
+
+ABOUT = f"<h3>About this mill</h3><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{PARAGRAPH[::-1]}</p><p>{SECOND[::-1]}</p>"
+ABOUT_ZH = f"<h3>关于</h3><p>{CHINESE}{CHINESE_TWO}</p><p>{CHINESE_TWO}{CHINESE}</p><p>{CHINESE}</p>"
+MENU = f"<div class=top>{' '.join(links(40, label='Part {}'))}</div>"
+POSTS = links(8, label="How the river rose the {}th time")
+POSTS_ZH = links(8, label="第{}次涨水之后的村子和磨坊")
+RECENT = (
+    f"<div class=box><h3>Recent</h3><ul><li>{'<li>'.join(links(15, label='The council met the {}th time'))}</ul></div>"
+)
+DATED = "".join(f"<li><time datetime='2019-05-01'>05-01</time> {link}</li>" for link in POSTS_ZH)
+HEADED = "".join(f"<div class=post><h2>{link}</h2></div>" for link in POSTS)
+WHOLE = "".join(
+    f"<div class=post><h2>{link}</h2><p>{PARAGRAPH} {at}</p><p>{SECOND} {at}</p><p>{PARAGRAPH[::-1]} {at}</p></div>"
+    for at, link in enumerate(POSTS[:3])
+)
+
+LISTS = {
+    "main": f"<main><div id=content><h1>河</h1><ul>{DATED}</ul></div></main><div class=intro>{ABOUT_ZH}</div>",
+    "aside in main": f"<title>标签: 河 | 磨坊</title><main><h1>河</h1><ul>{DATED}</ul><aside>{ABOUT_ZH}</aside></main>",
+    "column in main": f"<title>标签: 河</title><main><h1>河</h1><ul>{DATED}</ul><div class=a>{ABOUT_ZH}</div></main>",
+    "headlines": f"<div id=content><h1>Rivers</h1>{HEADED}</div><div id=secondary>{ABOUT}</div>",
+    "no heading": f"<title>归档: 2019 | 磨坊</title><div class=wrap><ul>{DATED}</ul></div><div>{ABOUT_ZH}</div>",
+    "archive": f"<title>Archives – The mill</title><div>{HEADED}</div><div>{ABOUT}</div>",
+    "one post": f"<title>Category: rivers</title><div><h1>Rivers</h1><p>{POSTS[0]}</p></div><div>{ABOUT}</div>",
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_is_an_index_whatever_stands_in_the_side_columns(name: str) -> None:
+    assert read_page(LISTS[name]).kind is Kind.INDEX
+
+
+TEXTS = {
+    "recent posts": f"<title>The flood</title>{MENU}<div><h1>The flood</h1><p>{PARAGRAPH}</p></div>{RECENT}",
+    "list in the head": f"<title>The flood</title><div><h1>The flood</h1>{HEADED}</div><div class=b>{ABOUT}</div>",
+    "about tags": f"<title>Tags in HTML: an introduction</title><main><h1>Tags in HTML</h1>{ABOUT}</main>{RECENT}",
+    "whole posts": f"<title>Tag: rivers</title><main><h1>Tag: rivers</h1>{WHOLE}</main>{RECENT}",
+    "long, beside a list": f"<main><h1>河</h1><ul>{DATED}</ul></main><div>{ABOUT * 5}</div>",
+    "titled as a list": f"<title>Archives: what they keep</title><div><h1>Archives</h1>{ABOUT}</div>{RECENT}",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_text_beside_a_list_is_an_article(name: str) -> None:
+    assert read_page(TEXTS[name]).kind is Kind.ARTICLE
+
+
+SHORT = {
+    "under its heading": "<title>雨天</title>{}<div><h1>雨天</h1><p>今天下雨没有出门在家里修磨</p></div>{}",
+    "under a second heading": "<title>雨</title><h1><a href=/>磨坊</a></h1>{}<div><h2>雨</h2><p>在家修磨</p></div>{}",
+    "under a link": "<title>Rain – Mill</title>{}<div><h1><a href=/rain>Rain</a></h1><p>At home all day</p></div>{}",
+    "declared": "<title>Rain</title>{}<article><h1>Rain</h1><p>Stayed at home and mended the old mill</p></article>{}",
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_a_short_post_below_large_menus_is_an_article(name: str) -> None:
+    assert read_page(SHORT[name].format(MENU, RECENT)).kind is Kind.ARTICLE
+
+
+def test_a_date_below_the_heading_of_a_list_is_no_post() -> None:
+    page = read_page(f"<title>Results</title>{MENU}<div><h1>Results</h1><p>Sunday, 8 May 2022</p></div>{RECENT}")
+    assert page.kind is Kind.INDEX
+
+
+MEMBERS = "".join(
+    f"<h3>turn{at}</h3><div>public void turn{at}(<a href=/w>Water</a> water)</div><div>Turns the wheel</div>"
+    for at in range(6)
+)
+ROWS = "".join(
+    f"<tr><td><a href=/t{at}>Text</a></td><td><a href=W.html#m{at}>turn{at}</a></td></tr>" for at in range(8)
+)
+
+
+@pytest.mark.parametrize(
+    "body", [MEMBERS, f"<pre>public class Wheel extends <a href=/o>Object</a></pre><table>{ROWS}</table>"]
+)
+def test_a_short_page_of_a_class_is_an_article(body: str) -> None:
+    assert read_page(f"<title>Wheel (mill)</title>{MENU}<h1>Class Wheel</h1>{body}").kind is Kind.ARTICLE
