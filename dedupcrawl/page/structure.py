@@ -94,7 +94,7 @@ def declared_text(tree: BlockTree) -> list[int]:
     return [tree.heads.index("article")] if tree.heads.count("article") == 1 else []
 
 
-class Sums(Protocol):
+class ScoreTable(Protocol):
     """The sums of each container; those with ``all`` include its descendants."""
 
     positive: list[float]
@@ -102,7 +102,7 @@ class Sums(Protocol):
     all_plain: list[int]
 
 
-def brief_text(tree: BlockTree, texts: Sequence[int], best: int, sums: Sums) -> int:
+def brief_text(tree: BlockTree, texts: Sequence[int], best: int, sums: ScoreTable) -> int:
     """Return the container of a declared text that may be shorter than what stands beside it, or -1.
 
     A declared text that stands within the best container, beside text of that container, may be its introduction only.
