@@ -51,7 +51,9 @@ class RecordJudge:
         self.record = replace(page, cluster=decision.cluster) if decision.cluster else page
         if decision.verdict.keep:
             return FilingDecision(self.record)
-        return FilingDecision(None, is_final=decision.because is not None and self.policy.is_final(decision.because))
+        why = decision.because
+        is_final = why is not None and self.policy.is_final(why) and self.matcher.is_certain(page, why)
+        return FilingDecision(None, is_final=is_final)
 
 
 class FilingClient:
