@@ -121,7 +121,8 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
 
     Reprints have other titles, other facts beside the text, and lines more or less. Of two brief texts their numbers
     tell it: it is another page if each has a number that the other lacks. A longer text may be read with numbers of the
-    site. A page that is filled in from a template differs in one sentence; an edited reprint mostly does in several.
+    site. A page that is filled in from a template, with a text that is not about its name, differs in one sentence; an
+    edited reprint mostly does in several.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
@@ -143,7 +144,9 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
         return ""
     if of_template:
         return SENTENCES_OF_TEMPLATE if sentences_differ(mine.sentences, other.sentences) else ""
-    return ONE_SENTENCE if is_brief and one_sentence_differs(mine.sentences, other.sentences) else ""
+    # A text that is about the name of its page is an article, which may be edited in one place.
+    is_form = is_brief and all(each.names.items and not is_about_its_name(each.names.items) for each in (mine, other))
+    return ONE_SENTENCE if is_form and one_sentence_differs(mine.sentences, other.sentences) else ""
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:

@@ -160,6 +160,13 @@ def test_an_edited_reprint_differs_in_several_sentences() -> None:
     assert different(notice("Greta", "Ivo", "Max"), notice("Tilda", "Karl", "Rosa")) == ""
 
 
+def test_an_article_or_a_text_without_a_name_may_be_edited_in_one_sentence() -> None:
+    article, edited = (replace(notice(name), heading="Used goods and parcels") for name in ("Greta", "Tilda"))
+    assert different(article, edited) == ""
+    nameless, other = (replace(notice(name), heading="", title="") for name in ("Greta", "Tilda"))
+    assert different(nameless, other) == ""
+
+
 def test_a_line_that_a_site_adds_to_a_reprint_tells_nothing() -> None:
     more = notice("Greta", "Ivo", more="First printed in the Harbour Courier.")
     assert different(notice("Greta", "Ivo"), more) == different(notice("Greta", "Ivo"), more, of_template=True) == ""
