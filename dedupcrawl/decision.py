@@ -250,21 +250,21 @@ class Matcher:
                 even if their texts have nothing in common.
         """
         found = [each for candidate in candidates if (each := self._finding(record, candidate, versions))]
-        earlier = [(each.candidate.record.url, Relation.UPDATED if each.doubt else each.relation) for each in found]
-        templates = have_templates(record.url, earlier)
-        found = [
-            self._of_template(record, each) if is_of else each for each, is_of in zip(found, templates, strict=True)
-        ]
+        if any(each.relation is Relation.NEAR_DUPLICATE for each in found):
+            both = zip(found, have_templates(record.url, [self._as_third(record, each) for each in found]), strict=True)
+            found = [self._of_template(record, each) if has_template else each for each, has_template in both]
         return sorted(found, key=lambda finding: finding.order)
 
+    def _as_third(self, record: Record, finding: Finding) -> tuple[str, Relation]:
+        """Return URL and relation of an earlier page; a sibling that has only a part of the text shows no template."""
+        whole = self._strongest(record, finding.candidate) if finding.relation is Relation.SIBLING else finding
+        is_whole = whole is not None and whole.relation in COPIES and not finding.doubt
+        return finding.candidate.record.url, finding.relation if is_whole else Relation.EXCERPT
+
     def _of_template(self, record: Record, finding: Finding) -> Finding:
-        """Compare the sentences of a page with those of one on another site: a third page shows a template."""
+        """Compare the sentences of two pages of a template."""
         why = self.why_siblings(record, finding.candidate.record, of_template=True)
         return _as_siblings(finding, why) if why else finding
-
-    def is_certain(self, record: Record, finding: Finding) -> bool:
-        """Return whether no third page can make a sibling of a page that was found to be a copy."""
-        return finding.relation is not Relation.NEAR_DUPLICATE or _are_of_one_site(record, finding.candidate.record)
 
     def assessments(self, new: Record, old: Record) -> tuple[Assessment, ...]:
         """Return the result of each detector for a new and an older page, matched or not, in order."""

@@ -13,6 +13,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.decision import Finding, Matcher, Policy
 from dedupcrawl.detectors.base import Match, Relation
 from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.filing import is_certain
 from dedupcrawl.identity.siblings import SENTENCES_OF_TEMPLATE
 from dedupcrawl.sites.third_pages import have_templates
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
@@ -117,14 +118,14 @@ def test_a_batch_decides_as_a_crawl() -> None:
 
 def test_a_copy_on_another_site_is_not_certain_before_all_pages_are_known() -> None:
     """A store of several nodes asks for more pages before a page is dropped that a third page may keep."""
-    matcher, page = Matcher(build_detectors(Config())), Record("https://www.a.example/1", (), (b"", b""), 0.0)
+    page = Record("https://www.a.example/1", (), (b"", b""), 0.0)
     for url, relation, certain in (
         ("https://b.example/1", COPY, False),
         ("https://b.example/1", Relation.IDENTICAL, True),
         ("https://a.example/2", COPY, True),
     ):
         old = Candidate(1, replace(page, url=url), ClaimState.COMMITTED, mine=False)
-        assert matcher.is_certain(page, Finding(old, Match(0.9, relation), "minhash")) is certain
+        assert is_certain(page, Finding(old, Match(0.9, relation), "minhash")) is certain
 
 
 @pytest.mark.parametrize("kind", ["offers", "warnings", "volumes"])
