@@ -20,6 +20,7 @@ from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUT
 from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.page.time_limit import TOO_SLOW
 from dedupcrawl.sites.registrable_domain import site_of
+from dedupcrawl.sites.third_pages import have_templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -192,10 +193,6 @@ _STRENGTH = {
 }
 
 
-#: Relations whose older page ``keep="latest"`` replaces.
-_REPLACEABLE = COPIES | VERSIONS
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """An earlier page that is related to the new one."""
@@ -253,8 +250,22 @@ class Matcher:
             versions: whether an earlier page of the same URL is a version of this page, unchanged or updated,
                 even if their texts have nothing in common.
         """
-        found = (self._finding(record, candidate, versions) for candidate in candidates)
-        return sorted((finding for finding in found if finding), key=lambda finding: finding.order)
+        found = [each for candidate in candidates if (each := self._finding(record, candidate, versions))]
+        if any(each.relation is Relation.NEAR_DUPLICATE for each in found):
+            both = zip(found, have_templates(record.url, [self._as_third(record, each) for each in found]), strict=True)
+            found = [self._of_template(record, each) if has_template else each for each, has_template in both]
+        return sorted(found, key=lambda finding: finding.order)
+
+    def _as_third(self, record: Record, finding: Finding) -> tuple[str, Relation]:
+        """Return URL and relation of an earlier page; a sibling that has only a part of the text shows no template."""
+        whole = self._strongest(record, finding.candidate) if finding.relation is Relation.SIBLING else finding
+        is_whole = whole is not None and whole.relation in COPIES and not finding.doubt
+        return finding.candidate.record.url, finding.relation if is_whole else Relation.EXCERPT
+
+    def _of_template(self, record: Record, finding: Finding) -> Finding:
+        """Compare the sentences of two pages of a template."""
+        why = self.why_siblings(record, finding.candidate.record, of_template=True)
+        return _as_siblings(finding, why) if why else finding
 
     def assessments(self, new: Record, old: Record) -> tuple[Assessment, ...]:
         """Return the result of each detector for a new and an older page, matched or not, in order."""
@@ -273,7 +284,7 @@ class Matcher:
             return self._of_other_url(record, candidate)
         finding = self._strongest(record, candidate)
         equal = self.has_equal_text(record, old)
-        why = self._why_siblings(record, old, is_same_site=True, by_sentences=False) if versions else ""
+        why = self.why_siblings(record, old, by_sentences=False) if versions else ""
         if why == UNREADABLE and (equal or (finding and finding.relation in COPIES)):
             return _as_siblings(finding or _by_url(candidate, 1.0), why)
         # If the text is the same, another name is a change, and so is another price or date beside a standing text.
@@ -295,8 +306,7 @@ class Matcher:
         finding = self._strongest(record, candidate)
         if finding is None or (not is_same_site and finding.relation not in COPIES):
             return finding
-        by_sentences = finding.relation in COPIES
-        why = self._why_siblings(record, old, is_same_site=is_same_site, by_sentences=by_sentences)
+        why = self.why_siblings(record, old, by_sentences=finding.relation in COPIES)
         if not why and is_same_site and finding.relation in COPIES and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
         return _as_siblings(finding, why) if why else finding
@@ -329,15 +339,16 @@ class Matcher:
             if sketch:
                 detector.compare(sketch, sketch)
 
-    def why_siblings(self, new: Record, old: Record, *, by_sentences: bool = True) -> str:
-        """Return by what two similar pages differ, "" if they are about the same thing."""
-        return self._why_siblings(new, old, is_same_site=_are_of_one_site(new, old), by_sentences=by_sentences)
+    def why_siblings(self, new: Record, old: Record, *, by_sentences: bool = True, of_template: bool = False) -> str:
+        """Return by what two similar pages differ, "" if they are about the same thing.
 
-    def _why_siblings(self, new: Record, old: Record, *, is_same_site: bool, by_sentences: bool) -> str:
-        if not is_same_site:
-            return why_different(new.identity, old.identity) if new.url and old.url else ""
+        Sentences of one site count ``by_sentences``; those of two, if a third page shows that they are ``of_template``.
+        """
         equal_text = self.has_equal_text(new, old)
-        return why_siblings(new.identity, old.identity, equal_text=equal_text, by_sentences=by_sentences)
+        if _are_of_one_site(new, old):
+            return why_siblings(new.identity, old.identity, equal_text=equal_text, by_sentences=by_sentences)
+        mine, other = (new.identity, old.identity) if new.url and old.url else (b"", b"")
+        return why_different(mine, other, equal_text=equal_text, of_template=of_template)
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,8 +461,8 @@ class Policy:
 
     def _replaces(self, finding: Finding) -> bool:
         relation = finding.relation
-        wanted = relation in self.drop or relation in VERSIONS
-        return self.keep == "latest" and wanted and relation in _REPLACEABLE and finding.settled
+        is_replaceable = relation in VERSIONS or (relation in COPIES and relation in self.drop)
+        return self.keep == "latest" and is_replaceable and finding.settled
 
 
 def check_sketch_count(record: Record, count: int) -> None:

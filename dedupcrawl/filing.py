@@ -15,14 +15,22 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from dedupcrawl.decision import Claim, Pending
+from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreError
+from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, FilingDecision, JudgedOffer, JudgedStore, Offer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from dedupcrawl.decision import ClaimOwner, Decision, Matcher, Policy
+    from dedupcrawl.decision import ClaimOwner, Decision, Finding, Matcher, Policy
     from dedupcrawl.stores.base import Candidate, Record
+
+
+def is_certain(page: Record, finding: Finding) -> bool:
+    """Return whether no third page can make a sibling of a page that was found to be a copy."""
+    is_same_site = site_of(page.url) == site_of(finding.candidate.record.url)
+    return is_same_site or finding.relation is not Relation.NEAR_DUPLICATE
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +59,9 @@ class RecordJudge:
         self.record = replace(page, cluster=decision.cluster) if decision.cluster else page
         if decision.verdict.keep:
             return FilingDecision(self.record)
-        return FilingDecision(None, is_final=decision.because is not None and self.policy.is_final(decision.because))
+        why = decision.because
+        is_final = why is not None and self.policy.is_final(why) and is_certain(page, why)
+        return FilingDecision(None, is_final=is_final)
 
 
 class FilingClient:

@@ -34,7 +34,7 @@ from dedupcrawl.identity.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
-from dedupcrawl.identity.sentence_sketches import sentences_differ
+from dedupcrawl.identity.sentence_sketches import one_sentence_differs, sentences_differ
 from dedupcrawl.identity.values import MAX_SHORTS
 from dedupcrawl.page.signatures import OTHER, compare_layouts
 
@@ -61,6 +61,8 @@ VALUES = "values in the text"
 VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
 SENTENCES = "sentences of each text that the other lacks"
+ONE_SENTENCE = "one sentence of each brief text that the other lacks"
+SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
 UNREADABLE = "unreadable-identity"
@@ -113,18 +115,22 @@ def _why_different_things(
     return SENTENCES if is_compared and sentences_differ(mine.sentences, other.sentences) else ""
 
 
-def why_different(new: bytes, old: bytes) -> str:
+def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_template: bool = False) -> str:
     """Return why two pages of different sites are not copies of each other; "" if they may be.
 
     It is ``UNREADABLE`` if an identity cannot be read.
 
     Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
     texts are different pages if each has a number that the other lacks. A longer text may be read with numbers of the
-    site.
+    site. A page that is filled in from a template, with a text that is not about its name, differs in one sentence; an
+    edited reprint mostly does in several.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
         old: identity of the other.
+        equal_text: whether their main texts are equal.
+        of_template: whether a third kept page shows that the text of one of them is a template. Then the sentences
+            that each has for itself decide, however many they are.
     """
     try:
         mine, other = _unpack(new), _unpack(old)
@@ -133,7 +139,15 @@ def why_different(new: bytes, old: bytes) -> str:
     if mine is None or other is None:
         return ""
     is_brief = mine.is_brief and other.is_brief
-    return VALUES if is_brief and _any_differs(mine.inner, other.inner) else ""
+    if is_brief and _any_differs(mine.inner, other.inner):
+        return VALUES
+    if equal_text:
+        return ""
+    if of_template:
+        return SENTENCES_OF_TEMPLATE if sentences_differ(mine.sentences, other.sentences) else ""
+    # A text that is about the name of its page is an article, which may be edited in one place.
+    is_form = is_brief and all(each.names.items and not is_about_its_name(each.names.items) for each in (mine, other))
+    return ONE_SENTENCE if is_form and one_sentence_differs(mine.sentences, other.sentences) else ""
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:

@@ -138,6 +138,47 @@ def test_a_reprint_has_another_title_and_lines_more() -> None:
     assert why_different(identity(announcement()), b"") == ""
 
 
+def notice(*words: str, more: str = "") -> Page:
+    """Return a page filled in from one template."""
+    lines = [f"The counter is run by {word}." for word in words]
+    return page("Guide", "\n".join([*lines, "It is open on all days of the week.", TERMS, more]), heading="Guide")
+
+
+def different(one: Page, two: Page, **how: bool) -> str:
+    found = why_different(identity(one), identity(two), **how)
+    assert found == why_different(identity(two), identity(one), **how)
+    return found
+
+
+def test_brief_texts_of_two_sites_differ_in_one_sentence() -> None:
+    assert different(notice("Greta"), notice("Tilda")) == module.ONE_SENTENCE
+    assert different(notice("Greta"), notice("Tilda"), equal_text=True) == ""
+    assert different(notice("Greta"), notice("Greta")) == ""
+
+
+def test_an_edited_reprint_differs_in_several_sentences() -> None:
+    assert different(notice("Greta", "Ivo", "Max"), notice("Tilda", "Karl", "Rosa")) == ""
+
+
+def test_an_article_or_a_text_without_a_name_may_be_edited_in_one_sentence() -> None:
+    article, edited = (replace(notice(name), heading="Used goods and parcels") for name in ("Greta", "Tilda"))
+    assert different(article, edited) == ""
+    nameless, other = (replace(notice(name), heading="", title="") for name in ("Greta", "Tilda"))
+    assert different(nameless, other) == ""
+
+
+def test_a_line_that_a_site_adds_to_a_reprint_tells_nothing() -> None:
+    more = notice("Greta", "Ivo", more="First printed in the Harbour Courier.")
+    assert different(notice("Greta", "Ivo"), more) == different(notice("Greta", "Ivo"), more, of_template=True) == ""
+
+
+def test_the_sentences_of_a_template_decide_however_many_they_are() -> None:
+    one, two = notice("Greta", "Ivo", "Max"), notice("Tilda", "Karl", "Rosa")
+    assert different(one, two, of_template=True) == module.SENTENCES_OF_TEMPLATE
+    assert different(one, two, of_template=True, equal_text=True) == ""
+    assert different(one, one, of_template=True) == ""
+
+
 # -- siblings -----------------------------------------------------------------------------------
 
 

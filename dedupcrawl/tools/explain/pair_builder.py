@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.decision import Matcher, Policy, cluster_of, unchecked
+from dedupcrawl.decision import SIBLINGS, Matcher, Policy, cluster_of, unchecked
 from dedupcrawl.detectors.base import COPIES
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError
@@ -257,7 +257,10 @@ class PairBuilder:
         judged = JudgedPage(new.url, new.record, earlier or (old.as_candidate(),))
         assessments = self.matcher.assessments(new.record, old.record)
         shared = len({*new.record.lookup_keys} & {*old.record.keys})
-        identities = compare_identities(new.record, old.record, (new.page, old.page), self.config, self.matcher)
+        decided = (each for each in judged.findings(self.config) if each.candidate.id == old.id and not each.doubt)
+        siblings = next((str(each.match.evidence.get(SIBLINGS, "")) for each in decided), "")
+        pages = (new.page, old.page)
+        identities = compare_identities(new.record, old.record, pages, self.config, self.matcher, siblings=siblings)
         return ComparedPair(new, old, why, assessments, judged.verdict(self.config), judged, shared, met, identities)
 
 
@@ -316,7 +319,7 @@ class IdentityComparison:
 
 
 def compare_identities(
-    new: Record, old: Record, pages: Iterable[Page | None], config: Config, matcher: Matcher
+    new: Record, old: Record, pages: Iterable[Page | None], config: Config, matcher: Matcher, *, siblings: str = ""
 ) -> IdentityComparison | None:
     """Compare the identities of two pages.
 
@@ -328,6 +331,7 @@ def compare_identities(
         pages: those of the two whose HTML has been read. A record has hashes only.
         config: the configuration of the store.
         matcher: that of the configuration.
+        siblings: by what they differ, where other pages were compared too; "" if they do not, or nothing is known.
     """
     try:
         mine, other = unpack_identity(new.identity), unpack_identity(old.identity)
@@ -337,7 +341,8 @@ def compare_identities(
         return None
     found = [each.match.relation for each in matcher.assessments(new, old) if each.match is not None]
     are_copies = not COPIES.isdisjoint(found)
-    siblings = "" if new.url == old.url else matcher.why_siblings(new, old, by_sentences=are_copies)
+    if not siblings and new.url != old.url:
+        siblings = matcher.why_siblings(new, old, by_sentences=are_copies)
     if not siblings and site_of(new.url) != site_of(old.url):
         return None
     labels = [label_identity(page, int(config.seed), fold_chinese=config.fold_chinese) for page in pages if page]

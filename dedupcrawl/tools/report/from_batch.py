@@ -272,7 +272,8 @@ class _BatchReader:
     def _why_siblings(self, new: int, old: int) -> str:
         if self._verdicts.relation[new] != RELATIONS.index(Relation.SIBLING):
             return ""
-        return self._matcher.why_siblings(self._prints.sketch_record(new), self._prints.sketch_record(old))
+        pair = self._prints.sketch_record(new), self._prints.sketch_record(old)
+        return self._matcher.why_siblings(*pair) or self._matcher.why_siblings(*pair, of_template=True)
 
 
 def _mix_bits(numbers: Numbers) -> Numbers:
