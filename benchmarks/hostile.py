@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table; return 1 if the time of a shape grows too fast."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--parts", type=int, default=5_000, help="parts of the smallest page of a shape")
-    parser.add_argument("--repeats", type=int, default=3, help="rounds per page, of which the best counts")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds per page; the best counts")
     parser.add_argument("--records", type=int, default=0, help="number of stored values to read in place of pages")
     parser.add_argument("--seed", type=int, default=1, help="of the stored values")
     add_json_option(parser)

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table; return 1 if a known set misses a bar."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, help="page sets (html/<id>.html.gz + truth.jsonl)")
-    parser.add_argument("--repeats", type=int, default=5, help="rounds per page, of which the best counts")
+    parser.add_argument("--repeats", type=int, default=5, help="rounds per page; the best counts")
     add_json_option(parser)
     options = parser.parse_args(arguments)
     folders = options.folders or [folder for name in SETS if (folder := LABELLED / "pages" / name).is_dir()]

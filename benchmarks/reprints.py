@@ -245,7 +245,7 @@ _REWRITES: Mapping[str, Callable[[list[str], bool, random.Random], list[str]]] =
 
 
 def _joined(texts: Iterable[str], glue: str, chance: random.Random) -> Iterator[str]:
-    """Yield paragraphs of which some are joined."""
+    """Yield paragraphs; some are joined."""
     held = ""
     for text in texts:
         if held and chance.random() >= 0.4:

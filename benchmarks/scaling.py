@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 PLANNED = (10**7, 10**8, 10**9, 10**10)  #: kept pages
-SIZES = (30_000, 1_000_000, 10_000_000)  #: pages of the namespaces of which some tags are filled
+SIZES = (30_000, 1_000_000, 10_000_000)  #: pages of the namespaces, some of whose tags are filled
 PLAN = 1_000_000  #: pages that namespaces are planned for to which other numbers are filed
 FILED = (30_000, 100_000, 300_000, PLAN, 3_000_000, 10_000_000)  #: those numbers
 MOST = 10_000  #: records that are filed for one size
@@ -297,7 +297,7 @@ def main() -> None:
     """Measure, calculate and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--from", type=Path, metavar="FILE", dest="source", help="take the measured figures from it")
-    parser.add_argument("--pages", type=int, default=10_000, help="pages of which the work is measured")
+    parser.add_argument("--pages", type=int, default=10_000, help="pages whose work is measured")
     for each in fields(Assumptions):
         parser.add_argument(f"--{each.name.replace('_', '-')}", type=float, default=each.default)
     add_json_option(parser)

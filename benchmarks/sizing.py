@@ -120,7 +120,7 @@ def growth(small: float, few: int, large: float, many: int) -> float:
 
 
 def total_text(bytes_a_page: float, pages: int) -> str:
-    """Return the size of this many pages in the largest decimal unit of which it is at least one."""
+    """Return the size of this many pages in the largest decimal unit that gives at least 1."""
     size, units = bytes_a_page * pages, ["B", "kB", "MB", "GB"]
     while size >= 1000 and len(units) > 1:
         size /= 1000

@@ -120,7 +120,7 @@ class FilingClient:
         return {claim.id: claim for claim in claims if claim.id is not None and claim.id in self._held}
 
     def _committed(self, held: Mapping[int, Claim], count: int, supersede: Iterable[int] = ()) -> None:
-        """Handle a commit of these claims, of which the store has found ``count``."""
+        """Handle a commit of these claims; the store has found ``count`` of them."""
         if count < len(held):
             self._refile(held.values())
         self._held.difference_update(held, supersede)

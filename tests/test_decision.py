@@ -171,7 +171,7 @@ RELATIONS = st.sampled_from(Relation)
 def test_a_final_finding_drops_a_page_whatever_other_pages_there_are(
     drop: frozenset[Relation], keep: str, relations: list[tuple[Relation, bool, bool]]
 ) -> None:
-    """Also pages whose claims are open, and pages of which little was read."""
+    """Also pages with open claims, and pages that were hardly read."""
     page, policy = Record("http://new/", (), (), 0.0), Policy(drop, keep)
     findings = []
     for id, (relation, is_open, is_little) in enumerate(relations):

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class LosingAnswers(MemoryStore):
     """A store that loses the reply to its next offer or commit."""
 
-    lost = ""  #: of which call
+    lost = ""  #: the call whose reply is lost
     after = 0  #: answers that still come
 
     def offer(self, record: Record, since: int = 0) -> Offer:
@@ -97,7 +97,7 @@ def test_a_commit_whose_answer_was_lost_may_be_repeated(losing: LosingAnswers) -
 
 
 def test_a_claim_that_a_later_version_replaced_is_not_filed_again(losing: LosingAnswers) -> None:
-    """As with two feeds, of which that of the later version is stored first."""
+    """As with two feeds: the feed of the later version is stored first."""
     dedup = Deduplicator(losing, keep="latest")
     old = dedup.claim(text=ENGLISH, url="https://a.example/1")
     old.scraped()

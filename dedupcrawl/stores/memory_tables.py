@@ -127,7 +127,7 @@ class MemoryTables:
 
 
 def _rows_from(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:
-    if start <= 1:  # from the oldest on, of which usually few are read
+    if start <= 1:  # from the oldest on: the caller usually reads few of them
         return iter(table.items())
     ids = list(table)
     return ((id, table[id]) for id in ids[bisect_left(ids, start) :])

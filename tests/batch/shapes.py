@@ -8,7 +8,7 @@ FLAT = 61  #: odd, so that the changed bits of neighbours lie apart
 
 
 def chain(count: int) -> list[Record]:
-    """Pages of which each is like the one before and the one after, and like no other."""
+    """A chain of pages: each is like the one before and the one after, and like no other."""
     bits = 0
     records = []
     for number in range(count):
@@ -19,7 +19,7 @@ def chain(count: int) -> list[Record]:
 
 
 def one_bucket(count: int) -> list[Record]:
-    """Pages under one key of which no two are alike: 64 bits of a mixing function."""
+    """Pages under one key, no two alike: 64 bits of a mixing function."""
     return [_record(number, (7,), _mixed(number)) for number in range(count)]
 
 

@@ -34,7 +34,7 @@ def titles(path: Path) -> list[str]:
 
 
 def rows(path: Path) -> list[str]:
-    """Return the same of a CSV file."""
+    """Return the titles of the items in a CSV file whose text is complete."""
     bodies = {f"T{n}": text(n) for n in range(ARTICLES)}
     with path.open(newline="") as file:
         return [row["title"] for row in csv.DictReader(file) if row["body"] == bodies.get(row["title"])]

@@ -99,7 +99,7 @@ class Result:
 
     @property
     def left_behind(self) -> frozenset[str]:
-        """URLs of stored pages of which the store knows neither the URL nor the story."""
+        """URLs of stored pages if the store knows neither the URL nor the story."""
         known = {url.rpartition("/")[2] for url in self.on_record}
         return frozenset(each.url for each in self.stored if each.url not in self.on_record and each.story not in known)
 

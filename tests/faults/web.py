@@ -32,7 +32,7 @@ class Web:
         return frozenset(self.stories.values())
 
 
-#: Towns with a story of which two copies are estimated below the threshold, by chance: no worker could drop them.
+#: Towns with a story whose copies are estimated below the threshold, by chance: no worker could drop them.
 UNLUCKY_TOWNS = {17}
 
 

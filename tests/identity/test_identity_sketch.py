@@ -293,7 +293,7 @@ def samples(limit: int) -> st.SearchStrategy[list[int]]:
 
 @st.composite
 def identities(draw: st.DrawFn) -> Identity:
-    """Draw an identity of which a page may be the origin."""
+    """Draw an identity that some page may have."""
     body = draw(st.integers(-1, 2**16 - 1))
     headings = draw(st.sampled_from([(1,), (2,), (1, 2, 3)]))
     places = (0, 12) if 1 in headings and body < 0 else (0, 4, 8, 12)

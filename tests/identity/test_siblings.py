@@ -486,7 +486,7 @@ def test_an_identity_that_cannot_be_read_makes_no_copy(damaged: bytes) -> None:
 
 
 def test_names_cut_off_from_a_sample_are_not_missed() -> None:
-    """Two pages of which one has a long title are views of each other, whatever the sample holds."""
+    """Two pages, one with a long title, are views of each other, whatever the sample holds."""
     long = " ".join(f"word{chr(97 + n)}" for n in range(2 * MAX_NAMES))
     assert why(page("Harbour froze over", STORY), page("Harbour froze over", STORY, title=f"Harbour {long}")) == ""
 

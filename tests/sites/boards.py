@@ -1,4 +1,4 @@
-"""Equal pages of which a word, a move, an hour or a tick differs, and views that add some lines and lack others."""
+"""Pages that differ in a word, a move, an hour or a tick, and views that add some lines and lack others."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def stops(writer: Writer) -> Blueprint:
 
 
 def ingredients(writer: Writer) -> Blueprint:
-    """Ingredients of products of one baker: one list, of which one or two words differ."""
+    """Ingredients of products of one baker: one list, with one or two other words."""
     heading = writer.of("Ingredients and allergens", "What is in it")
     first = writer.of("Wheat flour, water, {}, salt, {}, yeast.", "Contains rye flour, {}, sugar, {}, butter and salt.")
     pool = writer.half(

@@ -33,7 +33,7 @@ class Outcome:
 
     @property
     def lost(self) -> list[Verdict]:
-        """Verdicts that drop a page as a copy of another content, or of a content of which no page was kept."""
+        """Verdicts that drop a page as a copy of another content, or of a content without a kept page."""
         contents = {page.url: page.content for page in self.pages}
         there = {page.content for page, verdict in self.both() if verdict.keep}
         gone: dict[str, Verdict] = {}

@@ -28,7 +28,7 @@ COPY = 0.8  #: Jaccard similarity of the written texts from which two pages shou
 NO_COPY = 0.6  #: and below which they may not: drops between the two bounds are neither right nor wrong
 MIN_SHINGLES = 20  #: texts with fewer say too little
 FIRST = 16  #: shingles that are looked up: of two copies, at least one of them is the same
-LITTLE = 0.2  #: of its text: a page of which less is read is hardly read
+LITTLE = 0.2  #: of its text: if less is read, a page is hardly read
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Mistakes:
 
     pages: int
     dropped: list[tuple[Judged, Judged, float]]  #: all drops: page, the earlier page, similarity of the written texts
-    copies: int  #: pages of which an earlier page is a copy
+    copies: int  #: pages that are copies of an earlier page
     missed: list[tuple[Judged, Judged, float]]  #: those that were kept
     readings: dict[str, list[ShingleOverlap]]  #: by type of page
 
@@ -62,7 +62,7 @@ class Mistakes:
         return score(self.readings[kind])[0]
 
     def hardly_read(self, *kinds: str) -> int:
-        """Return the number of pages of which less than a fifth of the text was read."""
+        """Return the number of pages with less than a fifth of their text read."""
         readings = [each for kind in kinds for each in self.readings[kind]]
         return sum(each.recall is not None and each.recall < LITTLE for each in readings)
 

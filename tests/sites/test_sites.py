@@ -19,14 +19,14 @@ SEEDS = (0, 1)  #: an odd seed has other words, wordings and templates than an e
 COPIES_KEPT = 0.05  #: of all copies
 ONE = 1  #: copy kept of a kind that has few of them
 
-#: Kinds of which more than one copy is kept today, by seed; those that pass must be taken off the list.
+#: Kinds with more than one kept copy today, by seed; those that pass must be taken off the list.
 REPEATING = {
     0: ("courses", "lottery", "ingredients", "windows", "notices-zh"),
     1: ("parts", "discuz", "courses", "lottery", "species", "ingredients", "stops", "windows", "notices-zh"),
 }
 
 
-#: Kinds of which a page is lost today: its view has three lines more than a page that differs in a word.
+#: Kinds with a lost page today: its view has three lines more than a page that differs in a word.
 LOSING = {1: ("classes",)}
 
 

@@ -91,7 +91,7 @@ class Offer(NamedTuple):
     waits: frozenset[tuple[Id, int]] = frozenset()  #: ids and their owners
     wrote: frozenset[int] = frozenset()  #: shards that lack a replica of what this round has written
     result: str = ""  #: kept, dropped, refused, unchecked
-    of: int = -1  #: the offer of which it is a copy
+    of: int = -1  #: the offer that it copies
     is_stored: bool = False
     is_alive: bool = True
     has_lease: bool = True
@@ -327,14 +327,14 @@ class Model:
         return self.decide(offer, who, id)
 
     def is_blocked(self, who: int, found: dict[Id, tuple[str, int]]) -> bool:
-        """Whether there are claims of which this page is a copy, and no committed page."""
+        """Whether this page is a copy of claimed pages, and of no committed page."""
         states = {state for other, (state, _) in found.items() if self.is_copy(who, other)}
         return COMMITTED not in states and bool(states & {PENDING, OPEN})
 
     def first_claim(
         self, offer: Offer, who: int, found: dict[Id, tuple[str, int]], *, verify: bool = True
     ) -> Offer | None:
-        """Withdraw if a page of which this one is a copy is claimed or committed."""
+        """Withdraw if this page is a copy of one that is claimed or committed."""
         verified = {other: said for other, said in found.items() if self.is_copy(who, other) or not verify}
         for other, (state, _) in verified.items():
             if state == COMMITTED:

@@ -501,7 +501,7 @@ def test_owners_killed_long_ago_are_buried_by_those_who_come(server: Server) -> 
         client.hset(owners, b"foreign", b"x")
         assert store.renew() == 0  # it is there already
         assert client.hlen(owners) == 54
-        for _ in range(5):  # each takes 20 of them, of which at most 4 stay
+        for _ in range(5):  # each takes 20 of them, and at most 4 stay
             plain(server).close()
         left = client.hkeys(owners)
         assert set(left) == {b"recently", b"isthere-", b"foreign", own}

@@ -120,7 +120,7 @@ def test_in_any_interleaving_one_copy_is_kept(nodes: Cluster, seed: int) -> None
         assert len(list(one.records())) == 4
 
 
-#: Sentences of which texts are made, so that some are excerpts of others.
+#: Texts are made of these sentences, so that some are excerpts of others.
 SENTENCES = [
     f"On day {n} the council of the town met in hall {n * 7} and voted on proposal {n * 13} about road {n * 31}."
     for n in range(40)

@@ -245,7 +245,7 @@ ascii_letters(const uint8_t *text, Py_ssize_t size)
     return at;
 }
 
-/* Of which kinds a word may be, by its first two bytes. */
+/* The kinds that a word may be of, by its first two bytes. */
 static inline int
 kinds_at(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
 {

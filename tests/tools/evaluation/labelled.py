@@ -1,4 +1,4 @@
-"""Labels made from texts of which the truth is known."""
+"""Labels made from texts whose relation is known."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_the_labels_that_are_reported_as_needed_are_enough(given_: list[tuple[in
 
 
 def judged(similarities: list[float], same: list[bool], threshold: float = 0.8) -> list[JudgedPair]:
-    """Pairs of which a detector has measured this, without texts."""
+    """Pairs with these measurements of a detector, without texts."""
     made = []
     for number, (similarity, is_same) in enumerate(zip(similarities, same, strict=True)):
         match = Match(similarity, Relation.NEAR_DUPLICATE) if similarity >= threshold else None
