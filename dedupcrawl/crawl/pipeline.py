@@ -25,6 +25,7 @@ from scrapy.utils.misc import load_object
 from dedupcrawl.crawl.concurrency import when_awaited
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.feed_files import OverwrittenFeedTracker
+from dedupcrawl.crawl.item_pages import PASSED_BY
 from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.page_view import META_KEY, TextFieldWriter, VerdictFieldWriter, drop_view, set_current_page
 from dedupcrawl.crawl.responses import SKIP, SKIPPED
@@ -467,6 +468,7 @@ class DedupSpiderMiddleware:
 
     async def _carry(self, request: Request, response: Response) -> bool:
         """Keep the page of a response if a request carries its item; return whether an item has no URL."""
+        request.meta.pop(PASSED_BY, None)  # copied with the meta of the response
         try:
             if self._pages.carries_item(request, response):
                 await self._pages.carry(response)

@@ -436,6 +436,22 @@ class Assembler(Reader):
         yield response.follow("/numbers", self.author, dont_filter=True, cb_kwargs={"item": item})
 
 
+class Forwarder(Reader):
+    """Carries an item from the start to a list, and gives the meta of the list to the requests of its entries."""
+
+    name = "forwarder"
+
+    def parse(self, response: Response) -> Any:
+        yield response.follow("/list", self.entries, cb_kwargs={"item": {"section": "news"}})
+
+    def entries(self, response: Response, item: Any) -> Any:
+        for link in response.css("a.entry::attr(href)").getall():
+            yield response.follow(link, self.entry, meta=response.meta)
+
+    def entry(self, response: Response) -> Any:
+        yield {"body": next(self.items(response))["body"], "place": response.url.rpartition("/")[2]}
+
+
 class TwiceAssembler(Assembler):
     """Yields an item of the article, and another one with its author."""
 

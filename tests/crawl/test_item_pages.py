@@ -241,6 +241,16 @@ def test_pages_in_between_that_all_say_the_same(site: Site, run: Run) -> None:
     assert {item["url"] for item in crawled.items} == set(urls)
 
 
+def test_meta_that_is_copied_carries_nothing(site: Site, run: Run) -> None:
+    stories = [1, 2, 2, 3, 1]
+    for place, number in enumerate(stories):
+        site.put(f"/x/{place}", plain(f"Story {number}", text(number)))
+    links = "".join(f"<a class=entry href=/x/{place}>{place}</a>" for place in range(len(stories)))
+    site.put("/list", plain("A list", text(300)).replace("</body>", f"{links}</body>"))
+    crawled = run("Forwarder", urls=[site.put("/start", plain("The start", text(301)))], settings=IN_MEMORY)
+    assert bodies(crawled) == sorted(map(text, {*stories}))
+
+
 # -- URLs that are none -------------------------------------------------------------------------
 
 
