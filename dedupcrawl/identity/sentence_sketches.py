@@ -236,23 +236,6 @@ def sentences_differ(new: bytes, old: bytes) -> bool:
     return _counts_differ(new[:size], old[:size]) or _counts_differ(new[size:], old[size:])
 
 
-def one_sentence_differs(new: bytes, old: bytes) -> bool:
-    """Return whether each page has one sentence, or one value, that the other lacks, and as many as it, by the counts.
-
-    Two sentences of one bucket may pass for one.
-    """
-    (_, new), (_, old) = _split(new), _split(old)
-    size = COUNTS_BYTES
-    return _one_differs(new[:size], old[:size]) or _one_differs(new[size:], old[size:])
-
-
-def _one_differs(new: bytes, old: bytes) -> bool:
-    if not new or not old or new == old or new[0] != old[0]:
-        return False
-    buckets = [(mine - other) % 4 for mine, other in zip(new[SUMS_BYTES:], old[SUMS_BYTES:], strict=True)]
-    return sorted(filter(None, buckets)) in ([], [1, 3])
-
-
 def _split(counts: bytes) -> tuple[bytes, bytes]:
     """Return the signature, and the counts."""
     size = len(counts) % COUNTS_BYTES

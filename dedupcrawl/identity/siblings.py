@@ -34,7 +34,7 @@ from dedupcrawl.identity.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
-from dedupcrawl.identity.sentence_sketches import one_sentence_differs, sentences_differ
+from dedupcrawl.identity.sentence_sketches import sentences_differ
 from dedupcrawl.identity.values import MAX_SHORTS
 from dedupcrawl.page.signatures import OTHER, compare_layouts
 
@@ -61,7 +61,6 @@ VALUES = "values in the text"
 VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
 SENTENCES = "sentences of each text that the other lacks"
-ONE_SENTENCE = "one sentence of each brief text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
@@ -122,8 +121,7 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
 
     Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
     texts are different pages if each has a number that the other lacks. A longer text may be read with numbers of the
-    site. A page that is filled in from a template, with a text that is not about its name, differs in one sentence; an
-    edited reprint mostly does in several.
+    site.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
@@ -141,13 +139,8 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
     is_brief = mine.is_brief and other.is_brief
     if is_brief and _any_differs(mine.inner, other.inner):
         return VALUES
-    if equal_text:
-        return ""
-    if of_template:
-        return SENTENCES_OF_TEMPLATE if sentences_differ(mine.sentences, other.sentences) else ""
-    # A text that is about the name of its page is an article, which may be edited in one place.
-    is_form = is_brief and all(each.names.items and not is_about_its_name(each.names.items) for each in (mine, other))
-    return ONE_SENTENCE if is_form and one_sentence_differs(mine.sentences, other.sentences) else ""
+    is_compared = of_template and not equal_text
+    return SENTENCES_OF_TEMPLATE if is_compared and sentences_differ(mine.sentences, other.sentences) else ""
 
 
 def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:

@@ -161,18 +161,29 @@ def _is_listed(block: RawBlock, reason: str) -> bool:
 def _states_in_column(tree: BlockTree, reasons: Sequence[str]) -> bool:
     """Return whether the main text is declared, has lines of a program, or is in one part with the heading, not links.
 
-    It may be short news or a short post under large menus, or a page of a manual.
+    It may be short news or a short post under large menus, or a page of a manual. A heading that is a link may be the
+    name of the site, and the line beside it is on all pages then. So the title must begin with such a heading, and go
+    on with something else.
     """
     kept = [block for block, reason in zip(tree.blocks, reasons, strict=True) if reason in KEPT_REASONS]
     lines = [block for block in kept if block[5] not in HEADINGS and not block[2] and not _is_note(*block[:2])]
     if any(block[5] == "pre" for block in kept) or sum([_is_signature(block[0]) is not None for block in kept]) > 1:
         return True
+    title = page_title(tree.metadata)
+    sites = {block[6] for block in tree.blocks if block[5] == "h1" and block[2] and not _begins(title, block[0])}
     for heading in headings(tree) if lines else ():
+        if heading in sites:
+            continue
         column = containers_in(common_ancestor([heading, lines[0][6]], tree.parents), tree.parents)
         held = [block for block in tree.blocks if column[block[6]]]
         if sum([block[2] for block in held]) <= INDEX_SHARE * sum([block[1] for block in held]):
             return True
     return False
+
+
+def _begins(title: str, heading: str) -> bool:
+    """Return whether a title begins with a heading, and goes on with something else."""
+    return title.startswith(heading) and len(title) > len(heading) and title.count(heading) == 1
 
 
 def _is_note(text: str, length: int) -> bool:

@@ -16,7 +16,6 @@ from dedupcrawl.identity.sentence_sketches import (
     PRIME,
     SUMS_BYTES,
     count_hashes,
-    one_sentence_differs,
     sentences_differ,
     sentences_of,
     without_view_lines,
@@ -190,22 +189,3 @@ def test_a_long_sentence_is_cut() -> None:
     parts = sentences_of(words.encode())
     assert len(parts) == 3
     assert b"".join(parts).replace(b" ", b"") == words.encode()
-
-
-@given(st.sets(hashes, max_size=20), hashes, hashes)
-def test_one_sentence_in_place_of_another(shared: set[int], one: int, two: int) -> None:
-    mine, other = count_hashes([*shared, one]), count_hashes([*shared, two])
-    assert one_sentence_differs(mine, other) == one_sentence_differs(other, mine) == (mine != other)
-    assert not one_sentence_differs(mine, mine)
-
-
-@given(st.sets(hashes, max_size=20), hashes)
-def test_a_sentence_more_is_none_in_place_of_another(shared: set[int], more: int) -> None:
-    assert not one_sentence_differs(count_hashes([*shared, more]), count_hashes([*shared]))
-    assert not one_sentence_differs(count_hashes([*shared]), b"")
-
-
-def test_three_sentences_of_other_buckets_are_not_one() -> None:
-    mine, other = ([number << 28 for number in numbers] for numbers in ((0, 2, 4), (6, 8, 10)))
-    assert not one_sentence_differs(count_hashes(mine), count_hashes(other))
-    assert sentences_differ(count_hashes(mine), count_hashes(other))

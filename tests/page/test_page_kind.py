@@ -71,6 +71,14 @@ def test_a_date_below_the_heading_of_a_list_is_no_post() -> None:
     assert page.kind is Kind.INDEX
 
 
+@pytest.mark.parametrize("title", ["Rivers « The mill", "The mill « The mill", "The mill"])
+def test_the_motto_of_a_site_is_no_post(title: str) -> None:
+    """Each list of the site has it: they would be copies of each other."""
+    head = "<div id=header><h1><a href=/>The mill</a></h1><div>A weblog from the river that turns it</div></div>"
+    few = f"<div id=content><h2>Rivers</h2><ul><li>{POSTS[0]}<li>{POSTS[1]}</ul></div>"
+    assert read_page(f"<title>{title}</title>{head}{few}{RECENT}{MENU}").kind is Kind.INDEX
+
+
 MEMBERS = "".join(
     f"<h3>turn{at}</h3><div>public void turn{at}(<a href=/w>Water</a> water)</div><div>Turns the wheel</div>"
     for at in range(6)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dedupcrawl import Deduplicator
+from dedupcrawl import Config, Deduplicator
 from dedupcrawl.sites.site_counts import NoticeKind, SiteCounts, SiteNotice
 from dedupcrawl.tools.report.from_batch import report_from_batch
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
@@ -79,10 +79,11 @@ def server() -> Iterator[Server]:
 def test_a_crawl_warns_once_and_its_report_says_the_same(tmp_path: Path, server: Server) -> None:
     site = served(build("terms", 0), server)
     urls = [page.url for page in site.pages]
-    settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html")}
+    # The site memory of a crawl counts pages that are judged together after all of them.
+    settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html"), "DEDUP_SITE_MEMORY": False}
     crawled = crawl(tmp_path, "Plainly", urls=urls, settings=settings)
 
-    with Deduplicator() as dedup:
+    with Deduplicator(config=Config(site_memory=False)) as dedup:
         said, found = noticed(dedup.add(html=page.html, url=page.url) for page in site.pages)
     assert [notice.site for notice in found] == [server.base.removeprefix("http://")]
     assert crawled.lines("", "WARNING") == [said[0].message]
@@ -96,7 +97,7 @@ def test_a_crawl_warns_of_many_siblings_of_one_text_among_other_pages(tmp_path: 
     urls = [server.put(f"/story/{number}", plain(f"Story {number}", text(number))) for number in range(60)]
     terms = text(1000)
     urls += [server.put(f"/offer/{number}", plain(f"Offer {7919 * number}", terms)) for number in range(55)]
-    settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html")}
+    settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html"), "DEDUP_SITE_MEMORY": False}
     crawled = crawl(tmp_path, "Plainly", urls=urls, settings=settings)
     [line] = crawled.lines("", "WARNING")
     site = server.base.removeprefix("http://")
@@ -108,6 +109,13 @@ def test_a_crawl_warns_of_many_siblings_of_one_text_among_other_pages(tmp_path: 
     assert (notice.kind, notice.group) == (NoticeKind.SIBLINGS, 55)
     assert set(notice.group_urls) < set(urls[60:])
     assert "Siblings of one another: 8 of 55 pages" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_the_siblings_before_and_after_their_text_is_known_are_two_groups(tmp_path: Path, server: Server) -> None:
+    urls = [server.put(f"/story/{number}", plain(f"Story {number}", text(number))) for number in range(90)]
+    urls += [server.put(f"/offer/{number}", plain(f"Offer {7919 * number}", text(1000))) for number in range(80)]
+    [line] = crawl(tmp_path, "Plainly", urls=urls, settings=IN_TURN).lines("", "WARNING")
+    assert "50 are siblings of one another, with one text" in line
 
 
 @pytest.mark.parametrize("kind", ["views", "multipage"])
@@ -153,7 +161,7 @@ def test_a_batch_says_what_a_crawl_of_its_pages_says(tmp_path: Path) -> None:
 
 def test_a_report_of_a_store_finds_the_siblings_in_it(tmp_path: Path) -> None:
     url = f"lmdb://{tmp_path}/store"
-    with Deduplicator(url, "shop") as dedup:
+    with Deduplicator(url, "shop", config=Config(site_memory=False)) as dedup:
         verdicts = [dedup.add(html=page.html, url=page.url) for page in build("jobs", 0).pages]
     siblings = sum(verdict.relation == "sibling" for verdict in verdicts)
     [notice] = report_from_store(url).sites
