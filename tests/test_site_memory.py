@@ -412,6 +412,15 @@ def test_pages_that_are_claimed_together_are_counted_once(tmp_path: Path) -> Non
         assert [unpack_site(value).pages for _, value in dedup.store.sites()] == [4]
 
 
+def test_pages_with_one_text_that_are_read_together_count_once() -> None:
+    memory = SiteTracker(SiteTables(), remote=False)
+    offers = [Page(text=POSTS[1].body.replace("</p>", "\n"), url=f"{BLOG}/offer/{number}") for number in range(6)]
+    read = [memory.view(each) for each in offers]
+    for view in read:
+        memory.count(view)
+    assert not any(view.is_template for view in map(memory.view, offers) if view)
+
+
 def test_the_store_gets_counts_now_and_then() -> None:
     tables = Failing()
     tables.fails = False

@@ -109,12 +109,19 @@ class SiteTracker:
             return hashes, [*map(self._table(site).lines.get, hashes, repeat(0))]
 
     def count(self, view: SiteView | None) -> None:
-        """Count the lines of a page that is kept."""
+        """Count the lines of a page that is kept.
+
+        Pages are read together, and counted one after the other. If another page with the same text was counted since
+        this one was read, it has no text of its own any more, and does not count.
+        """
         if view is None or not view.lines:
             return
         with self._lock:
             lines = dict.fromkeys(view.lines, 1).items()
             table = self._table(view.site)
+            new = view.lines[len(view.lines) - view.new :]
+            if 2 * sum(line not in table.lines for line in new) < view.new:
+                return
             self._lines -= len(table.lines)
             table.add(lines, 1)
             self._lines += len(table.lines)
@@ -202,23 +209,26 @@ def _view(site: str, page: Page, lines: Sequence[bytes], hashes: Sequence[int], 
         new -= sum([len(line) for line, pages in zip(lines, counts, strict=True) if pages])
         known = sum([len(line) for line, pages in zip(lines, counts, strict=True) if pages >= KNOWN_PAGES])
     is_counted = new >= max(MIN_OWN_BYTES, MIN_OWN_SHARE * total) and not is_list(page)
-    counted = _counted(lines, hashes, counts) if is_counted else ()
+    counted, fresh = _counted(lines, hashes, counts) if is_counted else ((), 0)
     left = total - known
     if left <= MAX_TEMPLATE_SHARE * total:
-        return SiteView(site, counted, is_template=True)
+        return SiteView(site, counted, is_template=True, new=fresh)
     if not known or left < max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * total):
-        return SiteView(site, counted)
+        return SiteView(site, counted, new=fresh)
     own = b"\n".join([line for line, pages in zip(lines, counts, strict=True) if pages < KNOWN_PAGES])
-    return SiteView(site, counted, _decoded(own))
+    return SiteView(site, counted, _decoded(own), new=fresh)
 
 
-def _counted(lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
-    """Return the hashes of the lines to count: those that the site has had, and the first and last new ones."""
+def _counted(lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> tuple[tuple[int, ...], int]:
+    """Return the hashes of the lines to count, and how many of them are new.
+
+    Those are the lines that the site has had, and the first and last new ones.
+    """
     long = [at for at, line in enumerate(lines) if len(line) >= MIN_LINE_BYTES]
     new = [hashes[at] for at in long if not counts[at]]
     if len(new) > FIRST_LINES + LAST_LINES:
         new = new[:FIRST_LINES] + new[-LAST_LINES:]
-    return (*[hashes[at] for at in long if counts[at]], *new)
+    return (*[hashes[at] for at in long if counts[at]], *new), len(new)
 
 
 def is_list(page: Page) -> bool:

@@ -96,6 +96,7 @@ class SiteView:
     lines: tuple[int, ...] = ()  #: CRC-32 of the lines to count if the page is kept; () if it does not count
     own: str | None = None  #: the compared text without what the site repeats; None: all is compared
     is_template: bool = False  #: whether the site repeats all of the text
+    new: int = 0  #: of ``lines``, so many of the last ones stood on no page of the site yet
 
 
 class SiteTables:

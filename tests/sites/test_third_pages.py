@@ -128,7 +128,7 @@ def test_a_copy_on_another_site_is_not_certain_before_all_pages_are_known() -> N
         assert is_certain(page, Finding(old, Match(0.9, relation), "minhash")) is certain
 
 
-@pytest.mark.parametrize("kind", ["offers", "warnings", "volumes"])
+@pytest.mark.parametrize("kind", ["branches", "edicts", "positions"])
 def test_no_page_is_lost_by_reprints_on_other_sites(kind: str) -> None:
     found = run(build(kind, 0, abroad=True))
     assert [(verdict.url, verdict.of) for verdict in found.lost] == []
