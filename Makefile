@@ -11,6 +11,8 @@ COMPILED := $(wildcard dedupcrawl/text/kernel_src/* dedupcrawl/page/*.pyx dedupc
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Processes of pytest. Most tests wait for crawls and servers, so this may exceed the number of cores.
 WORKERS ?= 4
+# Most tests of every day wait for crawls and servers: more processes than cores are quicker.
+DAILY_WORKERS ?= 6
 CHECKS ?= lint types imports docs
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,7 +56,7 @@ demo-clean:
 # Every day: all but the slow tests, which tests/slow.py lists with reasons. At most five minutes on two cores.
 # The checks use the core that the tests leave idle while they wait.
 test: install
-	@$(MAKE) --no-print-directory -j2 CHECKS="lint types imports" SELECTED='-m "not slow"' checks pytest
+	@$(MAKE) --no-print-directory -j2 CHECKS="lint types imports" SELECTED='-m "not slow"' WORKERS=$(DAILY_WORKERS) checks pytest
 
 # Before a change is merged: every test, those of Spark, clusters, browsers and the documentation among them.
 test-all: install

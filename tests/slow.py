@@ -58,6 +58,7 @@ PARTS = (
     Part("stores/test_*.py", "a cluster of six servers", r"\[cluster"),
     Part("stores/test_redis_cluster*.py", "clusters"),
     Part("crawl/test_cluster.py", "a cluster"),
+    Part("crawl/test_closing.py", "crawls that wait for a server that has gone", "server_leaves_first"),
     Part("stores/test_cluster_protocol.py", "a model, visited exhaustively"),
     Part("stores/test_eviction.py", "a server evicts keys until a stored page is lost", "no_policy"),
     Part("stores/test_damage.py", "30 of 40 seeds", r"-[1-3]\d\]"),

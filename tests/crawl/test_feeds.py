@@ -303,8 +303,7 @@ def test_the_pages_of_a_killed_crawl_are_not_known(
     def kill(path: str) -> None:
         if path == "/held":
             wait_for(lambda: scraped(server.url) == 5)
-            running.process.kill()
-            running.wait()
+            running.process.kill()  # no other thread may wait for it: only one gets the exit code
 
     site.on_path = kill
     assert running.wait() == -signal.SIGKILL
