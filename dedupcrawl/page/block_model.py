@@ -28,7 +28,7 @@ from dedupcrawl.page.block_features import (
     left_out_bytes,
     text_size,
 )
-from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED
+from dedupcrawl.page.rules import CONSENT, GUIDE_LINKS, KEPT_REASONS, LANDMARK, REPEATED, REPLIES
 from dedupcrawl.page.scoring import BLOCK_COST, MIN_ARTICLE_BYTES, block_scores, score_block
 from dedupcrawl.page.time_limit import check_time
 
@@ -54,7 +54,7 @@ MAX_UNREAD = 0.8
 #: its length. With a lower value, the model is asked for more pages, and F1 by type does not change.
 MAX_LEFT_OUT = 0.2
 #: Reasons of text that is read, or belongs to the site or to other pages.
-READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED}
+READ_REASONS = KEPT_REASONS | {LANDMARK, CONSENT, GUIDE_LINKS, REPEATED, REPLIES}
 CHUNK = 1024  #: blocks that are evaluated at once, in 15 MB
 MAX_LEAVES = 32  #: leaves of a tree that compiled code has bits for
 UNIT = 1 << 16  #: leaves are stored in multiples of 1 / UNIT

@@ -19,6 +19,7 @@ from dedupcrawl.page.edges import trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
 from dedupcrawl.page.model import Block, Kind, Page
 from dedupcrawl.page.page_kind import MAX_LABEL_BYTES, kind_of
+from dedupcrawl.page.replies import mark_replies, without_counts
 from dedupcrawl.page.rules import (
     CONSENT,
     KEPT_REASONS,
@@ -28,13 +29,14 @@ from dedupcrawl.page.rules import (
     MODEL_REMOVED,
     POSITION_REASONS,
     REPEATED,
+    REPLIES,
     is_byline,
     is_legal,
     word_set,
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS, join_leading_facts, listed_headings, mark_discussion
+from dedupcrawl.page.structure import HEADINGS, MAX_BESIDE_TEXT, join_leading_facts, listed_headings, mark_discussion
 from dedupcrawl.page.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -49,7 +51,8 @@ if TYPE_CHECKING:
 # Measured on the labelled page sets aeb and cwced (docs/methods.md, "The readers compared").
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
-COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK}  #: of text that is compared elsewhere, or never
+#: Of text that is compared elsewhere, or never.
+COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK, REPLIES}
 FACT_TAGS = word_set("dt dd th td")  #: short facts: a page with little text is known by them
 MIN_ITEMS = 5  #: as many headings or links of one kind name the items of a list; fewer are boilerplate of the site
 
@@ -80,13 +83,16 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     reading = ChoiceResult(reasons, kept, kept)
     unread = unread_bytes(tree.blocks, reasons)
     chosen = None if tree.is_brief else corrected_blocks(tree, reasons, kept, unread)
+    mark_replies(tree, reasons, is_short=kept < MIN_ARTICLE_BYTES)
+    if chosen is not None and _has_few_replies(tree, reasons, chosen):
+        chosen = None
     corrected = None if chosen is None else _corrected(tree, reasons, chosen)
     facts = 0 if tree.is_discussion else join_leading_facts(tree.blocks, reasons)
     reading = ChoiceResult(reasons, kept + facts, kept)
     corrected = corrected or reading
     compared = reading if _is_compared(reading, corrected) else corrected
     reasons, kept = compared.reasons, compared.kept
-    unread = unread if compared is reading else unread_bytes(tree.blocks, reasons)
+    unread = unread if compared is reading and REPLIES not in reasons else unread_bytes(tree.blocks, reasons)
     kind = kind_of(tree, reasons, compared.in_sentences)
     named = _heading_place(tree, reasons)
     texts = texts_by_reason(tree, reasons, named)
@@ -135,6 +141,12 @@ def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> Choic
     kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     links = sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     return ChoiceResult(corrected, kept, kept - links)
+
+
+def _has_few_replies(tree: BlockTree, reasons: Sequence[str], chosen: Sequence[bool]) -> bool:
+    """Return whether the block model takes comments on a declared text for the text, and not a whole discussion."""
+    pairs = zip(tree.blocks, reasons, chosen, strict=True)
+    return 0 < sum([block[1] for block, reason, keep in pairs if keep and reason is REPLIES]) <= MAX_BESIDE_TEXT
 
 
 def _is_compared(reading: ChoiceResult, corrected: ChoiceResult) -> bool:
@@ -337,7 +349,7 @@ def _surroundings(tree: BlockTree, texts: ReasonTexts, named: int, pictures: Seq
     return _SurroundingTexts(
         heading=tree.blocks[named][0] if named >= 0 else "",
         beside="\n".join(texts.beside),
-        stated="\n".join([*texts.stated, *pictures]),
+        stated="\n".join([*without_counts(texts.stated), *pictures]),
     )
 
 

@@ -14,6 +14,8 @@ from dedupcrawl.page.rules import name_words, word_set
 BODY = "body="  #: the note in the stream of a page that an element is declared the body of the article
 HIDDEN = "hidden="  #: the note that an element is not shown
 BODY_PROPERTY = "articleBody"  #: of schema.org, in ``itemprop``
+#: Classes of the body of an article in the microformats hAtom and h-entry. Pages of lists have them too.
+ENTRY_CLASSES = word_set("entry-content e-content")
 #: Attributes of AngularJS and Q.js: the element is shown if an expression is true, which a script evaluates.
 SHOW_ATTRIBUTES = ("ng-show", "q-show")
 OPENED_ROLES = ("tabpanel", "region")  #: of the parts that readers open, by ``role``
@@ -35,6 +37,16 @@ IS_HIDDEN = (
     f"(({_NO_DISPLAY}) or @hidden[translate(., 'UNTILFOD', 'untilfod') != 'until-found'] or {_IS_SHOWN_LATER})"
     f" and not({_IS_OPENED})"
 )
+
+
+@lru_cache(maxsize=16384)
+def is_entry(head: str) -> bool:
+    """Return whether ``tag class id`` of an element has the class of the body of an article.
+
+    >>> is_entry("div entry-content clear "), is_entry("div entry ")
+    (True, False)
+    """
+    return not ENTRY_CLASSES.isdisjoint(head.split())
 
 
 @lru_cache(maxsize=16384)

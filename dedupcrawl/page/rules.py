@@ -43,6 +43,7 @@ LINK_RUN = "link run"  #: removed: in a block with R2 <= R <= R1, more than S li
 LANDMARK = "landmark"  #: removed: HTML's own side elements (nav, aside, footer…)
 SIDE_CLASS = "side class"  #: removed: class or id names a side part (sidebar, related, cookies…), or it is not shown
 COMMENTS = "comments"  #: removed: readers' comments, by class or id
+REPLIES = "replies"  #: removed: readers' comments beside a text that the page declares; never compared
 NESTED = "nested article"  #: removed: an article inside an article, a comment on it or another story
 TEASER = "teaser"  #: removed: one of several adjacent headlines of other stories, with their first lines
 POOR_CONTAINER = "poor container"  #: removed: the container has little text or mostly links

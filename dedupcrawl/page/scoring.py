@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.page import compiled, structure
 from dedupcrawl.page.edges import trim
 from dedupcrawl.page.notices import notice_blocks
+from dedupcrawl.page.replies import replies_below
 from dedupcrawl.page.rules import (
     COMMENTS,
     GUIDE_LINKS,
@@ -97,6 +98,10 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     declared = headed, structure.title_container(titles, tree.metadata), tree.thread, *texts
     spared = structure.with_ancestors(declared, tree.parents)
     hidden = structure.hidden_beside(tree, texts)
+    containers.sum_descendants()
+    for child in replies_below(tree, containers):
+        containers.removed[child] = COMMENTS
+        tree.is_brief = True
     containers.remove_parts(tree.nested, hidden, sections, spared)
     best = containers.best(tree.mains, headed, sections)
     brief = structure.brief_text(tree, texts, best, containers)
@@ -285,7 +290,6 @@ class ContainerScores:
         ``nested`` are articles inside an article, ``hidden`` is not shown. ``sections`` are no side parts; ``spared``
         are no teasers either.
         """
-        self._sum_descendants()
         for child in hidden:
             self.removed[child] = SIDE_CLASS
         self._remove_nested(nested)
@@ -293,7 +297,8 @@ class ContainerScores:
         self._remove_side_parts(sections | spared)
         self._remove_poor()
 
-    def _sum_descendants(self) -> None:
+    def sum_descendants(self) -> None:
+        """Add up the scores of each container and all that it contains."""
         if compiled.choice is not None:
             sums = compiled.choice.sum_descendants(self.parents, self.guides, self.plain, self.positive)
             self.all_guides, self.all_plain, self.all_positive = sums

@@ -64,6 +64,7 @@ _RULES = (
     RuleEntry(rules.TEASER, "container", "TEASE", "It is one of several headlines in a row, with first lines."),
     RuleEntry(rules.SIDE_CLASS, "names", "CLASS", "A class or id around it names a side part, or scripts show it."),
     RuleEntry(rules.COMMENTS, "names", "COMM", "A class or id around it marks it as written by readers."),
+    RuleEntry(rules.REPLIES, "names", "REPLY", "Readers wrote it below a text that the page declares."),
     RuleEntry(rules.LANDMARK, "elements", "TAG", "HTML has elements for side parts, and it is in one."),
     RuleEntry(rules.NESTED, "elements", "ART", "It is in an article inside an article: a comment, a story."),
     RuleEntry(rules.EDGE, "ends", "EDGE", "It is a short block before the main text begins or after it ends."),
@@ -92,7 +93,11 @@ def rule_of(reason: str, *, kept: bool) -> RuleEntry:
     return RuleEntry(reason, family, sign, "Your reader decided this.")
 
 
-_CLASS_WORDS = {rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS, rules.COMMENTS: COMMENT_WORDS}
+_CLASS_WORDS = {
+    rules.SIDE_CLASS: SIDE_WORDS | NOTICE_WORDS | COMMENT_WORDS,
+    rules.COMMENTS: COMMENT_WORDS,
+    rules.REPLIES: COMMENT_WORDS,
+}
 
 
 def explain_block(
