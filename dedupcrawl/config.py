@@ -53,6 +53,7 @@ class ConfigFields(TypedDict, total=False):
     link_run: int
     drop: frozenset[Relation]
     scope: str
+    versions: str
     keep: str
     site_memory: bool
     lease: float
@@ -84,6 +85,7 @@ class Config:
     link_run: int = _READ_DEFAULTS.link_run  #: S, links, 0…
     drop: frozenset[Relation] = DROP  #: relations to an earlier page that drop a page
     scope: str = "all"  #: which pages are compared: "all", or "other-hosts" for those of other sites only
+    versions: str = "siblings"  #: what versions of one page of a manual are, "siblings" or "copies"
     keep: str = "first"  #: which copy is kept, "first" or "latest"
     site_memory: bool = True  #: whether text that a site repeats on many pages is left out of comparisons
     lease: float = 60.0  #: seconds after which a claim ends unless it is renewed, above 0, at most 10⁹
@@ -141,6 +143,7 @@ _ACCEPTED: Mapping[str, tuple[Callable[[Config], bool], str]] = {
         f"a set of relations, of {', '.join(Relation)}",
     ),
     "scope": (lambda c: c.scope in ("all", "other-hosts"), '"all" or "other-hosts"'),
+    "versions": (lambda c: c.versions in ("siblings", "copies"), '"siblings" or "copies"'),
     "keep": (lambda c: c.keep in ("first", "latest"), '"first" or "latest"'),
     "site_memory": (lambda c: isinstance(c.site_memory, bool), "True or False"),
     "lease": (lambda c: 0 < c.lease <= _MAX_SECONDS, "seconds above 0, at most a billion"),

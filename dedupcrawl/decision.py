@@ -19,6 +19,7 @@ from dedupcrawl.identity.siblings import UNREADABLE, is_refresh, why_different, 
 from dedupcrawl.page.model import BINARY, TOO_DEEP, TOO_LARGE, TOO_MANY_ATTRIBUTES
 from dedupcrawl.page.signatures import LITTLE_READ, evidence_with_layout, is_little_read
 from dedupcrawl.page.time_limit import TOO_SLOW
+from dedupcrawl.sites import manual_versions
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.sites.third_pages import have_templates
 
@@ -234,6 +235,7 @@ class Matcher:
 
     detectors: tuple[Detector, ...]  #: in the order of the sketches
     scope: str = "all"  #: "all", or "other-hosts": pages of one site are not compared
+    versions: str = "siblings"  #: what versions of one page of a manual are, "siblings" or "copies"
     _count: int = field(init=False, repr=False, compare=False)  #: of the sketches of a record
     _text: int = field(init=False, repr=False, compare=False)  #: place of the hash of the text among them
 
@@ -264,6 +266,8 @@ class Matcher:
 
     def _of_template(self, record: Record, finding: Finding) -> Finding:
         """Compare the sentences of two pages of a template."""
+        if manual_versions.VERSIONS in finding.match.evidence:
+            return finding
         why = self.why_siblings(record, finding.candidate.record, of_template=True)
         return _as_siblings(finding, why) if why else finding
 
@@ -309,6 +313,8 @@ class Matcher:
         why = self.why_siblings(record, old, by_sentences=finding.relation in COPIES)
         if not why and is_same_site and finding.relation in COPIES and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
+        if why and why not in DOUBTS and finding.relation in COPIES and (pair := self.version_pair(record, old)):
+            return _with_evidence(finding, manual_versions.VERSIONS, [*pair])
         return _as_siblings(finding, why) if why else finding
 
     def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
@@ -330,6 +336,11 @@ class Matcher:
     def has_equal_text(self, new: Record, old: Record) -> bool:
         """Return whether the main texts of two pages are equal."""
         return new.sketches[self._text] == old.sketches[self._text]
+
+    def version_pair(self, new: Record, old: Record) -> manual_versions.VersionPair | None:
+        """Return the versions of two pages that are copies as versions of one page; None if they are not."""
+        is_asked = self.versions == manual_versions.COPIES and _are_of_one_site(new, old)
+        return manual_versions.versions_of_page(new, old) if is_asked else None
 
     def check_sketches(self, record: Record) -> None:
         """Raise ``DamageError`` for a record whose sketches are not ones of these detectors."""
@@ -493,8 +504,12 @@ def _by_url(candidate: Candidate, similarity: float) -> Finding:
 
 
 def _as_siblings(finding: Finding, why: str) -> Finding:
-    evidence = {**finding.match.evidence, SIBLINGS: why}
-    return replace(finding, match=replace(finding.match, relation=Relation.SIBLING, evidence=evidence))
+    return _with_relation(_with_evidence(finding, SIBLINGS, why), Relation.SIBLING)
+
+
+def _with_evidence(finding: Finding, name: str, value: object) -> Finding:
+    evidence = {**finding.match.evidence, name: value}
+    return replace(finding, match=replace(finding.match, evidence=evidence))
 
 
 def _with_relation(finding: Finding, relation: Relation) -> Finding:

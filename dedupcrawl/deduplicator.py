@@ -105,7 +105,7 @@ class Deduplicator(ClosingContext):
         self._fingerprinter = Fingerprinter(
             detectors, self.config.min_chars, clock, int(self.config.seed), fold_chinese=self.config.fold_chinese
         )
-        self._matcher = Matcher(detectors, self.config.scope)
+        self._matcher = Matcher(detectors, self.config.scope, self.config.versions)
         self._clock = clock
         self._page_timeout = page_timeout
         self._policy = Policy(self.config.drop, self.config.keep)

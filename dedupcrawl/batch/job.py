@@ -90,7 +90,8 @@ class Job:
         """
         also = VERSIONS if self.latest else frozenset[Relation]()
         return RowJudge(
-            Matcher(build_detectors(self.config), self.config.scope), Policy(self.config.drop | also, "first")
+            Matcher(build_detectors(self.config), self.config.scope, self.config.versions),
+            Policy(self.config.drop | also, "first"),
         )
 
     @property

@@ -60,7 +60,7 @@ _CRAWL_SETTINGS = (
     "report",
 )
 _LISTS = ("detectors", "drop", "item_fields", "url_fields")
-_TEXTS = ("keep", "scope", "reader", "segmenter", "lexicon", "language")
+_TEXTS = ("keep", "scope", "versions", "reader", "segmenter", "lexicon", "language")
 _BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
 
 _REPORT_ACCEPTED = (

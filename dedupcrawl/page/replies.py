@@ -48,12 +48,19 @@ def replies_below(tree: BlockTree, sums: ScoreTable) -> list[int]:
     if SideKind.COMMENTS not in tree.sides or tree.is_discussion:
         return []
     text = _only_text(tree)
-    if text < 0 or not 0 < sums.all_positive[text] < MIN_CLEAR_SCORE:
+    if text < 0:
         return []
-    around = ancestors(text, tree.parents)
-    found = [each for each, side in enumerate(tree.sides) if side is SideKind.COMMENTS and each not in around]
-    is_short = sum([sums.all_positive[each] for each in found]) <= MAX_BESIDE_TEXT
-    return found if is_short and not any(text in ancestors(each, tree.parents) for each in found) else []
+    around, found, inside = ancestors(text, tree.parents), list[int](), set[int]()
+    for container, parent in enumerate(tree.parents):  # parents precede their children
+        if parent in inside:
+            inside.add(container)
+        elif tree.sides[container] is SideKind.COMMENTS and container not in around:
+            found.append(container)
+            inside.add(container)
+    lengths = {each: sums.all_positive[each] for each in found}
+    held = sum([length for each, length in lengths.items() if text in ancestors(each, tree.parents)])
+    is_short = 0 < sums.all_positive[text] - held < MIN_CLEAR_SCORE
+    return found if is_short and sum(lengths.values()) <= MAX_BESIDE_TEXT else []
 
 
 def _only_text(tree: BlockTree) -> int:

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError
+from dedupcrawl.sites.manual_versions import COPIES, SIBLINGS, VERSIONS
 from dedupcrawl.tools.explain.configuration import constant_name, constant_value, setting_of, with_value
 
 if TYPE_CHECKING:
@@ -146,6 +148,8 @@ def policy_changes(config: Config, verdict: Verdict) -> Iterator[tuple[SettingCh
     if verdict.relation is not None:
         yield (SettingChange("drop", config.drop, config.drop ^ {verdict.relation}),)
         yield (SettingChange("keep", config.keep, "latest" if config.keep == "first" else "first"),)
+    if verdict.relation is Relation.SIBLING or VERSIONS in verdict.evidence:
+        yield (SettingChange("versions", config.versions, SIBLINGS if config.versions == COPIES else COPIES),)
 
 
 def length_changes(config: Config, length: int, letters: int) -> Iterator[tuple[SettingChange, ...]]:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from dedupcrawl.config import constants_of
 from dedupcrawl.decision import DOUBTS, OTHER_SITES, UNCHECKED_REASONS, Matcher, Verdict, cluster_of
-from dedupcrawl.detectors.base import Relation
+from dedupcrawl.detectors.base import COPIES, Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.spotsigs import SpotSigs
 from dedupcrawl.page.model import Page
+from dedupcrawl.sites.manual_versions import VERSIONS, versions_of_page
 from dedupcrawl.sites.text_notes import text_notes
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
 from dedupcrawl.text.features import Features
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from dedupcrawl.config import Config
     from dedupcrawl.detectors.base import Assessment, Evidence
+    from dedupcrawl.sites.manual_versions import VersionPair
     from dedupcrawl.stores.base import Candidate, Record, Store
     from dedupcrawl.tools.explain.configuration import ConstantEntry, EffectiveConfig
     from dedupcrawl.tools.explain.counterfactuals import CounterfactualChange
@@ -205,7 +207,7 @@ def _then(then: PastVerdict) -> dict[str, Any]:
 
 #: Detectors that look under more keys than they file a page under.
 _LOOK_FURTHER = frozenset({FeatureCode.name, SpotSigs.name})
-_POLICY = frozenset({"drop", "keep", "min_chars"})  #: constants that belong to no detector
+_POLICY = frozenset({"drop", "keep", "min_chars", "versions"})  #: constants that belong to no detector
 _PENDING = "The older page is claimed, not committed yet: a crawl waits until the claim is settled, and then decides."
 _OTHERWISE = "The run had another verdict: since then the store, a constant, or the text of the page has changed."
 
@@ -225,7 +227,7 @@ class ExplanationBuilder:
         self._config: Config = effective.config
         self._store = store
         self._advance = advance
-        self._matcher = Matcher(build_detectors(self._config), self._config.scope)
+        self._matcher = Matcher(build_detectors(self._config), self._config.scope, self._config.versions)
         self._pairs = PairBuilder(self._config, store, self._matcher)
 
     def explain(self, subject: ExplainedPage, other: ComparedPage | None = None) -> ExplanationReport:
@@ -400,8 +402,18 @@ def _sibling_remarks(config: Config, pair: ComparedPair) -> Iterator[str]:
         outcome = "kept" if other.keep else "dropped"
         relation = other.relation or other.status
         yield f"With equal names and values the new page would be {outcome}: {relation}, of {other.of}."
+        versions = versions_of_page(pair.new.record, pair.old.record)
+        if versions and other.relation in COPIES and not other.reason:
+            yield f'They are versions {_both(versions)} of one page. With DEDUP_VERSIONS = "copies" they are copies.'
+    elif VERSIONS in pair.verdict.evidence:
+        versions = versions_of_page(pair.new.record, pair.old.record)
+        yield f'They are versions {_both(versions)} of one page, and copies by DEDUP_VERSIONS = "copies".'
     elif config.scope == OTHER_SITES and pair.identities and pair.new.url != pair.old.url:
         yield f'Both are pages of one site, which DEDUP_SCOPE = "{OTHER_SITES}" does not compare.'
+
+
+def _both(versions: VersionPair | None) -> str:
+    return " and ".join(versions or ())
 
 
 def _outcome(verdict: Verdict) -> tuple[object, ...]:

@@ -43,7 +43,8 @@ class JudgedPage:
 
     def findings(self, config: Config) -> list[Finding]:
         """Return the related pages, the strongest relation first."""
-        return Matcher(build_detectors(config), config.scope).findings(self.record, self.earlier, versions=True)
+        matcher = Matcher(build_detectors(config), config.scope, config.versions)
+        return matcher.findings(self.record, self.earlier, versions=True)
 
     def verdict(self, config: Config) -> Verdict:
         """Judge the page under a configuration, as a crawl does."""
@@ -341,7 +342,7 @@ def compare_identities(
         return None
     found = [each.match.relation for each in matcher.assessments(new, old) if each.match is not None]
     are_copies = not COPIES.isdisjoint(found)
-    if not siblings and new.url != old.url:
+    if not siblings and new.url != old.url and not matcher.version_pair(new, old):
         siblings = matcher.why_siblings(new, old, by_sentences=are_copies)
     if not siblings and site_of(new.url) != site_of(old.url):
         return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dedupcrawl.decision import BY_URL, SIBLINGS, UNCHECKED_REASONS, Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.page.signatures import EVIDENCE, OTHER, SAME
+from dedupcrawl.sites.manual_versions import VERSIONS
 from dedupcrawl.utils.formatting import similarity_text
 
 if TYPE_CHECKING:
@@ -264,6 +265,8 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
             yield _LAYOUTS.get(str(value), "")
         elif name == SIBLINGS:
             yield f"they differ by {value}"
+        elif name == VERSIONS and isinstance(value, list) and len(value) == 2:
+            yield f"versions {value[0]} and {value[1]} of one page"
         elif name == "lengths" and isinstance(value, list) and len(value) == 2:
             yield f"lengths {value[0]:,} and {value[1]:,}"
         elif isinstance(value, Mapping) and "similarity" in value:  # a member of a combined detector
