@@ -52,7 +52,10 @@ _names_list = re.compile(
 ).match
 _has_year = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)").search
 #: A line of a program that declares or calls a function. In brackets after a name there may also be a number of pages.
-_is_signature = re.compile(r"[A-Za-z_$][\w$]*\((?!\d*\))[^()]*\)|[A-Za-z_$][\w$]*\(\)").search
+#: With a space before the brackets they are empty, or the name has an underscore or a capital inside.
+_is_signature = re.compile(
+    r"[A-Za-z_$][\w$]*\((?!\d*\))[^()]*\)|[A-Za-z_$][\w$]* ?\(\)|[A-Za-z$]+(?:_|(?<=[a-z])[A-Z])[\w$]* \([^()]*\)"
+).search
 
 
 def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int) -> Kind:
