@@ -86,7 +86,8 @@ class CrawlContext:
         """Open the store if it is remote, and the ledger; raises ``DedupError`` as :meth:`create` does."""
         try:
             await self.claims.open()
-            self.recorder.open(self.options, self.client.dedup.assessments, self.stats.counts)
+            dedup = self.client.dedup
+            self.recorder.open(self.options, dedup.assessments, self.stats.counts, dedup.site_memory)
         except DedupError as error:
             log_fatal(error, self.task)
             # Scrapy now closes a spider that was not opened, and CoreStats fails without this call.

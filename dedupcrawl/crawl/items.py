@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dedupcrawl.decision import Claim, Verdict
     from dedupcrawl.ledger.ledger_schema import Compare, EntryState
     from dedupcrawl.page import Page
+    from dedupcrawl.sites.site_memory import SiteTracker
     from dedupcrawl.stores.base import Candidate, Record
 
 CURRENT_RESPONSE: ContextVar[ref[Response] | None] = ContextVar("dedupcrawl_response", default=None)
@@ -123,13 +124,16 @@ class PageRecorder:
     :class:`~dedupcrawl.crawl.recorder.LedgerRecorder` writes them to the ledger of a report.
     """
 
-    def open(self, options: Options, compare: Compare, counts: Mapping[str, int]) -> None:
+    def open(
+        self, options: Options, compare: Compare, counts: Mapping[str, int], memory: SiteTracker | None = None
+    ) -> None:
         """Begin to record; raises ``DedupError``.
 
         Args:
             options: of the crawl.
             compare: returns the assessment of each detector on two pages.
             counts: those of the stats so far.
+            memory: what the sites of the crawl repeat; None: all text is compared.
         """
 
     def count(self, name: str, by: int) -> None:

@@ -15,6 +15,7 @@ from dedupcrawl.crawl.items import PageRecorder
 from dedupcrawl.errors import DedupError, SettingError, package_version
 from dedupcrawl.ledger.ledger_schema import Entry, Outcome, select_comparisons
 from dedupcrawl.page import Page
+from dedupcrawl.sites.text_notes import compared_notes
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from dedupcrawl.decision import Verdict
     from dedupcrawl.ledger.ledger_appender import LedgerFileWriter
     from dedupcrawl.ledger.ledger_schema import Compare
+    from dedupcrawl.sites.site_memory import SiteTracker
 
 logger = logging.getLogger(__name__)
 
@@ -51,11 +53,15 @@ class LedgerRecorder(PageRecorder):
         self._paths = paths
         self._writer: LedgerWriter | None = None
         self._compare: Compare
+        self._memory: SiteTracker | None = None
         self._least = 0.0
         self._logged: set[str] = set()
 
-    def open(self, options: Options, compare: Compare, counts: Mapping[str, int]) -> None:
+    def open(
+        self, options: Options, compare: Compare, counts: Mapping[str, int], memory: SiteTracker | None = None
+    ) -> None:
         """Open a new ledger, or that of the crawl that is resumed."""
+        self._memory = memory
         self._compare = compare
         self._least = options.config.threshold / 2
         self._writer = open_ledger(self._crawler, self._paths, options, self._failed)
@@ -82,6 +88,7 @@ class LedgerRecorder(PageRecorder):
                 bytes=size,
                 title=page.title if page else "",
                 text=page.as_compared().text if page else "",
+                notes=self._notes(page, claim) if page else (),
                 comparisons=select_comparisons(claim.verdict, *claim.comparison, self._compare, self._least)
                 if claim.comparison
                 else (),
@@ -89,6 +96,14 @@ class LedgerRecorder(PageRecorder):
             self._add(self._writer, entry, claim, response)
         except Exception as error:  # noqa: BLE001  # an error in the report must not lose a page
             self._failed(error)
+
+    def _notes(self, page: Page, claim: ItemClaim) -> tuple[str, ...]:
+        filed = claim.claim.record if claim.claim else None
+        record = claim.comparison.record if claim.comparison else filed
+        view = record.context.view if record and record.context else None
+        is_shortened = self._memory is not None and view is not None and (view.own is not None or view.is_template)
+        repeated = self._memory.repeated(page) if is_shortened and self._memory else ()
+        return tuple(compared_notes(page, view, repeated))
 
     def record_state(self, claim: ItemClaim) -> None:
         """Change the entry of a page that was not dropped."""

@@ -222,6 +222,12 @@ class Ledger(ClosingContext):
             return None if text is None else bytes.decode(text, "utf-8", "surrogatepass")
         return None
 
+    def notes(self, id: int) -> tuple[str, ...]:
+        """Return how the compared text of a page differs from its main text; () if nothing is stored."""
+        for (notes,) in self._query("SELECT notes FROM bulk WHERE page = ?", id):
+            return tuple(str(notes).split("\n")) if notes else ()
+        return ()
+
     def comparisons(self, id: int) -> tuple[Comparison, ...]:
         """Return the comparisons of a page; () if they are not stored."""
         for (held,) in self._query("SELECT held FROM bulk WHERE page = ?", id):

@@ -182,11 +182,12 @@ class LedgerTables:
         # Texts are not compressed: it would take longer than everything else that is done for a page.
         text = entry.text[: self._limits.text_chars].encode("utf-8", "surrogatepass") or None
         comparisons = dump_comparisons(entry.comparisons, self._limits.url_chars) if entry.comparisons else None
-        return handle.id, len(text or b"") + len(comparisons or b""), text, comparisons
+        notes = "\n".join(storable(each, self._limits.url_chars) for each in entry.notes) or None
+        return handle.id, len(text or b"") + len(comparisons or b"") + len(notes or ""), text, comparisons, notes
 
     def _insert(self, rows: Collection[tuple[object, ...]], bulk: Collection[tuple[object, ...]]) -> None:
         self._connection.executemany("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        self._connection.executemany("INSERT OR REPLACE INTO bulk VALUES (?, ?, ?, ?)", bulk)
+        self._connection.executemany("INSERT OR REPLACE INTO bulk VALUES (?, ?, ?, ?, ?)", bulk)
         self._pages += len(rows)
         self._bulk += sum(row[1] for row in bulk)  # type: ignore[misc]
 

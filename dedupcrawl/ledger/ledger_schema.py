@@ -79,6 +79,7 @@ class Entry:
     title: str = ""
     text: str = ""  #: main text; "" if there is none
     requests: int = 0  #: requests that were not made because the page was dropped
+    notes: tuple[str, ...] = ()  #: how the compared text differs from the main text, a sentence each
     comparisons: tuple[Comparison, ...] = ()  #: the related page first, then near misses, most similar first
 
 
@@ -249,7 +250,7 @@ def _load_evidence(values: list[Any]) -> Evidence:
 # -- the file -----------------------------------------------------------------------------------
 
 APPLICATION_ID = 0x64647570  #: "ddup", marks the SQLite files of dedupcrawl
-SCHEMA_VERSION = 1  #: incremented when the tables change
+SCHEMA_VERSION = 2  #: incremented when the tables change
 BUSY_TIMEOUT = 30.0  #: seconds to wait for another process that locks the file
 _WAL_BYTES = 16 * 2**20  #: size to which the write-ahead log is truncated
 _SCHEMA = """
@@ -268,7 +269,7 @@ CREATE TABLE pages (id INTEGER PRIMARY KEY, hash INTEGER, url TEXT, time REAL, b
                     requests INTEGER, outcome TEXT, cluster TEXT, verdict TEXT);
 CREATE INDEX pages_by_url ON pages (url);
 CREATE INDEX pages_by_cluster ON pages (cluster);
-CREATE TABLE bulk (page INTEGER PRIMARY KEY, size INTEGER, text BLOB, held BLOB);
+CREATE TABLE bulk (page INTEGER PRIMARY KEY, size INTEGER, text BLOB, held BLOB, notes TEXT);
 CREATE TABLE misses (id INTEGER PRIMARY KEY, detector TEXT, similarity REAL, page INTEGER, place INTEGER,
                      old TEXT);
 """

@@ -8,10 +8,11 @@ from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dedupcrawl.page.model import Page
-    from dedupcrawl.stores.site_tables import SiteTables
+    from dedupcrawl.sites.site_memory import RepeatedText
+    from dedupcrawl.stores.site_tables import SiteTables, SiteView
 
 MAX_LINES, MAX_CHARS = 20, 80  #: lines that are named, and characters of each
 
@@ -23,11 +24,7 @@ def text_notes(page: Page, tables: SiteTables | None) -> Iterator[str]:
         page: the page.
         tables: what sites repeat; None: all text is compared.
     """
-    if page.compared is not None:
-        yield (
-            f"Another text is compared: {counted(len(page.compared), 'character')} that the rules alone found, "
-            f"where the block model found {len(page.text):,}."
-        )
+    yield from _choice_notes(page)
     if tables is None:
         return
     tracker = SiteTracker(tables, remote=False)
@@ -35,6 +32,32 @@ def text_notes(page: Page, tables: SiteTables | None) -> Iterator[str]:
     if repeated and view is not None and view.own is None and not view.is_template:
         yield "All text is compared, as little would be left without what this site repeats."
         return
+    yield from _repeated_notes(repeated)
+
+
+def compared_notes(page: Page, view: SiteView | None, repeated: Sequence[RepeatedText]) -> Iterator[str]:
+    """Yield what :func:`text_notes` yields, for a page that has been compared.
+
+    Args:
+        page: the page.
+        view: the page as its site knew it when it was compared.
+        repeated: the lines that its site repeats now.
+    """
+    yield from _choice_notes(page)
+    if view is not None and (view.own is not None or view.is_template):
+        own = frozenset((view.own or "").split("\n"))
+        yield from _repeated_notes([line for line in repeated if line.text not in own])
+
+
+def _choice_notes(page: Page) -> Iterator[str]:
+    if page.compared is not None:
+        yield (
+            f"Another text is compared: {counted(len(page.compared), 'character')} that the rules alone found, "
+            f"where the block model found {len(page.text):,}."
+        )
+
+
+def _repeated_notes(repeated: Sequence[RepeatedText]) -> Iterator[str]:
     for line in repeated[:MAX_LINES]:
         yield f"Not compared, as it is on {counted(line.pages, 'page')} of this site: {_shortened(line.text)}"
     if len(repeated) > MAX_LINES:

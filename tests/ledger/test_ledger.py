@@ -441,7 +441,7 @@ def test_a_ledger_of_another_layout_is_not_read_but_may_be_overwritten(path: Pat
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    with pytest.raises(DedupError, match="layout 99; this version of dedupcrawl reads layout 1"):
+    with pytest.raises(DedupError, match="layout 99; this version of dedupcrawl reads layout 2"):
         Ledger.open(path)
     Ledger.create(path, ABOUT).close()
     Ledger.open(path).close()

@@ -18,6 +18,7 @@ from dedupcrawl.ledger.ledger import ClusterCount
 from dedupcrawl.ledger.ledger_schema import sampling_hash
 from dedupcrawl.page.signatures import evidence_with_layout
 from dedupcrawl.sites.site_counts import SiteNotice
+from dedupcrawl.sites.text_notes import text_notes
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
@@ -267,6 +268,8 @@ class _BatchReader:
             new_text=page.as_compared().text if page else None,
             old_text=earlier.as_compared().text if earlier else None,
             siblings=self._why_siblings(new, old) if related else "",
+            new_notes=tuple(text_notes(page, None)) if page else (),
+            old_notes=tuple(text_notes(earlier, None)) if earlier else (),
         )
 
     def _why_siblings(self, new: int, old: int) -> str:

@@ -175,7 +175,7 @@ class _LedgersReader:
         if old_url is None:
             return None
         cluster = compared.cluster if compared else verdict.cluster or ""
-        old, old_text = self._earlier_page(number, row, old_url, cluster)
+        old, old_text, old_notes = self._earlier_page(number, row, old_url, cluster)
         related = index == _RELATED_PAGE
         nearest = compared.nearest if compared else None
         return SourcePair(
@@ -191,6 +191,8 @@ class _LedgersReader:
             new_text=self._ledgers[number].text(page),
             old_text=old_text,
             siblings=siblings_text(verdict) if related else "",
+            new_notes=self._ledgers[number].notes(page),
+            old_notes=old_notes,
         )
 
     def _comparison(self, number: int, row: LedgerRow, index: int) -> Comparison | None:
@@ -200,8 +202,10 @@ class _LedgersReader:
             return against[index] if index < len(against) else None
         return next((each for each in against if each.url == row.entry.verdict.of), None)
 
-    def _earlier_page(self, number: int, new: LedgerRow, url: str, cluster: str) -> tuple[LedgerRow | None, str | None]:
-        """Return an earlier page of any ledger, and its text.
+    def _earlier_page(
+        self, number: int, new: LedgerRow, url: str, cluster: str
+    ) -> tuple[LedgerRow | None, str | None, tuple[str, ...]]:
+        """Return an earlier page of any ledger, its text, and the notes on it.
 
         Versions of a page, and items of a page, share a URL: a page of the right cluster is preferred.
         """
@@ -210,8 +214,8 @@ class _LedgersReader:
         for each, row in found:
             text = self._ledgers[each].text(row.id)
             if text is not None:
-                return row, text
-        return (found[0][1] if found else None), None
+                return row, text, self._ledgers[each].notes(row.id)
+        return (found[0][1] if found else None), None, ()
 
     def _with_url(self, number: int, new: LedgerRow, url: str) -> Iterator[tuple[int, LedgerRow]]:
         """Yield earlier pages with a URL: those of the same ledger first, the latest first."""

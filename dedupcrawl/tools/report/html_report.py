@@ -159,7 +159,7 @@ def _encode_pairs(report: Report, most: int) -> tuple[Markup, int]:
 def _without_texts(pair: Pair) -> Pair:
     """Keep the verdict and its conditions only."""
     assessments = tuple(replace(each, figures={}, evidence=()) for each in pair.assessments)
-    return replace(pair, changes=(), assessments=assessments)
+    return replace(pair, changes=(), new_notes=(), old_notes=(), assessments=assessments)
 
 
 def _omission_note(what: str, shown: int, known: int) -> str:
@@ -278,6 +278,7 @@ def pair_values(pair: Pair) -> dict[str, object]:
         "changes": [each.new if each.is_equal else [each.old, each.new] for each in pair.changes],
         "isCut": pair.is_cut,
         "siblings": truncate(pair.siblings),
+        "notes": [[truncate(note) for note in notes] for notes in (pair.old_notes, pair.new_notes)],
         "ownWords": [truncate(words) for words in _own_words(pair)],
     }
 

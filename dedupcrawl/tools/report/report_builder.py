@@ -199,6 +199,8 @@ def _pair(both: SourcePair, *, with_texts: bool) -> Pair:
         changes=diff.changes if diff else (),
         is_cut=bool(diff and diff.is_cut),
         siblings=both.siblings,
+        new_notes=both.new_notes,
+        old_notes=both.old_notes,
     )
 
 

@@ -90,6 +90,8 @@ class Pair:
     changes: tuple[Change, ...] = ()  #: pieces of the texts; () if a text is not stored
     is_cut: bool = False  #: whether a text is longer than the part that is compared
     siblings: str = ""  #: by what two siblings differ
+    new_notes: tuple[str, ...] = ()  #: how the compared text of the new page differs from its main text
+    old_notes: tuple[str, ...] = ()  #: the same of the earlier page
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,8 @@ class SourcePair:
     new_text: str | None = None  #: main text; None: not stored
     old_text: str | None = None
     siblings: str = ""
+    new_notes: tuple[str, ...] = ()
+    old_notes: tuple[str, ...] = ()
 
 
 def no_pairs(_: Sequence[PairKey]) -> Iterator[SourcePair]:

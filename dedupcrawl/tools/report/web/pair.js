@@ -141,6 +141,19 @@ const pair = (() => {
       box);
   };
 
+  /** Which lines of each page are not compared, and why. */
+  const leftOut = (one) => {
+    if (!one.notes.some((notes) => notes.length)) return "";
+    const names = [tr("Earlier page"), tr("This page")];
+    const column = (notes, place) =>
+      ui.el("div", null, ui.el("h4", null, names[place]),
+        notes.length
+          ? ui.el("ul", { class: "small" }, notes.map((note) => ui.el("li", { dir: "auto" }, ui.shown(told(note)))))
+          : ui.el("p", { class: "small soft" }, tr("All of its main text is compared.")));
+    return ui.el("section", { class: "card leftout", "aria-label": tr("Text that is not compared") },
+      ui.el("h3", null, tr("Text that is not compared")), ui.el("div", { class: "row" }, one.notes.map(column)));
+  };
+
   const side = (name, title, url, place) =>
     ui.el("section", { class: "card side" },
       ui.el("p", { class: "small soft" }, name),
@@ -179,6 +192,7 @@ const pair = (() => {
         side(tr("Earlier page"), one.oldTitle, one.old, data.placeOf(one.old)),
         side(tr("This page"), one.newTitle, one.new, data.placeOfNew(one))),
       showTexts(one),
+      leftOut(one),
       assessments.length ? heading : "",
       ui.el("div", { class: "assessments" }, assessments.map((each) => evidence.show(each, decisive(each)))),
     ];
