@@ -384,6 +384,30 @@ def test_a_scope_that_hides_a_copy_is_named() -> None:
     assert 'Both are pages of one site, which DEDUP_SCOPE = "other-hosts" does not compare.' in found.remarks
 
 
+MANUAL = "<title>Views – Mill manual {0}</title><h1>Views {0}</h1><p>" + ENGLISH + "</p>"
+
+
+@pytest.mark.parametrize(
+    ("versions", "remark"),
+    [
+        ("siblings", 'They are versions 1.3 and 1.2 of one page. With DEDUP_VERSIONS = "copies" they are copies.'),
+        ("copies", 'They are versions 1.3 and 1.2 of one page, and copies by DEDUP_VERSIONS = "copies".'),
+    ],
+)
+def test_versions_of_a_manual_are_named(versions: str, remark: str) -> None:
+    first, second = "https://a.example/docs/1.2/views", "https://a.example/docs/1.3/views"
+    with opened(versions=versions) as dedup:
+        dedup.add(html=MANUAL.format("1.2"), url=first)
+        page = dedup.read(html=MANUAL.format("1.3"), url=second)
+        assert isinstance(page, Page)
+        effective = EffectiveConfig(dedup.config, frozenset())
+        found = ExplanationBuilder(effective, dedup.store).explain(ExplainedPage(second, "told", page))
+    assert remark in found.remarks
+    [change] = by_name(found.counterfactuals)["versions"].changes
+    assert (change.now, change.then) == (versions, "copies" if versions == "siblings" else "siblings")
+    assert by_name(found.counterfactuals)["versions"].verdict.keep is (versions == "copies")
+
+
 def test_a_refreshed_page_shows_that_nothing_else_changed() -> None:
     with opened() as dedup:
         dedup.add(html=named("Carpenter", ENGLISH + " Comments (12) were left."), url=FIRST)
