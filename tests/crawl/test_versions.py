@@ -83,7 +83,9 @@ def test_versions_in_urls(name: str) -> None:
             verdicts[versions] = dedup.add(html=manual(topic, version), url=f"https://mill.example{path}")
     assert verdicts["siblings"].relation == "sibling"
     assert (verdicts["copies"].keep, verdicts["copies"].is_duplicate) == (False, True)
-    assert verdicts["copies"].evidence["versions"][1] == "1.2"
+    versions_of_pair = verdicts["copies"].evidence["versions"]
+    assert isinstance(versions_of_pair, list | tuple)
+    assert versions_of_pair[1] == "1.2"
 
 
 OTHERS = {
