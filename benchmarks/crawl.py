@@ -1,42 +1,46 @@
-"""The cost of deduplication in a crawl: ``python -m benchmarks.crawl [--rounds N] [--count N] [--pages [FOLDER]]``.
+"""The cost of deduplication in a crawl: ``python -m benchmarks.crawl [--site NAME] [--rounds N] [--count N]``.
 
-A server process serves pages: generated ones of about 20 kB, or those of a folder (``*.html.gz``; without a name the
-labelled ones). All generated pages
-are different, which is the most expensive case: every page is read, sketched, claimed and committed. Two spiders
-crawl them: *css* extracts title and body by CSS, so the add-on reads the tree that Scrapy has parsed; *plain* yields
-the URL alone, so the add-on parses the page itself. The spiders run in five ways:
+A server process serves one of these sites:
+
+* *texts*: articles of 600 words on pages of 20 kB, all different: every page is read, sketched, claimed and committed;
+* *template*: a catalogue whose pages share nine tenths of their text: each has many candidates, which are siblings;
+* *forum*: threads of five posts, with the signatures of 40 members;
+* *recrawl*: the pages of *texts* once more, when a crawl before has filed them: all are dropped as ``unchanged``;
+* *pages*: the labelled pages, or those of ``--folder``. Without the folder the benchmark says so, and does nothing.
+
+Two spiders crawl them: *css* extracts title and body by CSS, so the add-on reads the tree that Scrapy has parsed;
+*plain* yields the URL alone, so the add-on parses the page itself. The spiders run in these ways:
 
 * *off*: without the add-on;
-* *empty*: with an item pipeline that does nothing;
+* *frozen*: without the add-on, but existing objects are frozen as ``DEDUP_GC_FREEZE`` does it;
+* *parsed*: as *frozen*, and each page is parsed: what *plain* pays before anything of a page is read;
 * *shell*: with the add-on, but without reading and fingerprinting pages, and without a store;
-* *on*: with the add-on and its defaults, into a new LMDB store;
+* *on*: with the add-on and its defaults, into an LMDB store;
+* *unfrozen*: as *on*, with ``DEDUP_GC_FREEZE = False``;
 * *naive*: with an item pipeline of 25 lines that extracts the text with trafilatura and compares it with datasketch.
+
+So *on* − *off* is what a crawl pays; *on* − *frozen* is the add-on's own work, with the freeze on both sides;
+*unfrozen* − *off* is that work without a freeze on either side; *frozen* − *off* is what the freeze alone saves
+(negative); *parsed* − *frozen* is the part of parsing.
 
 A round is a new process that crawls all pages in each way, a part at a time, the ways taking turns: on a machine with
 other load, the CPU time of long crawls varies by a third. The figure is CPU time (user + system) per page, from the
-opening of the spider to the end of its crawl, the median of the parts of all rounds. The cost is the median difference
-from *off* in the same part of the same round; ratios are this difference over *off*. Exit code 1 if the bar is missed.
+opening of the spider to the end of its crawl, the median of the parts of all rounds. Differences are those of the same
+part of the same round, and their median counts; ratios are these over *off*. Exit code 1 if the bar is missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import gzip
 import json
-import random
 import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
-from functools import cache, cached_property
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider, signals
@@ -47,118 +51,51 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
+from benchmarks.crawl_shell import NullAddon
+from benchmarks.crawl_sites import GENERATED, LABELLED_PAGES, PART, REAL, page, serve
 from benchmarks.results import add_json_option, write_results
-from dedupcrawl import Addon, Claim, Config, Page, Status, Verdict
-from dedupcrawl.crawl.claims import ClaimManager
-from dedupcrawl.crawl.context import CrawlContext
-from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
-from dedupcrawl.crawl.responses import PageJudge, ResponseReader
-from dedupcrawl.crawl.settings import Options
-from dedupcrawl.crawl.stats import CrawlStats
-from dedupcrawl.crawl.store_client import StoreClient
-from dedupcrawl.filing import LeaseMonitor
-from dedupcrawl.stores.base import Record
-from tests.data import LABELLED
+from dedupcrawl import Addon
+from dedupcrawl.utils.resources import FrozenHeap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from scrapy.http import Response
 
-    from dedupcrawl.detectors.base import Assessment
-
-BAR = 0.10  #: bar: CPU added to a crawl of generated pages with the spider *css*, as a share of Scrapy's own
-MODES = ("off", "empty", "shell", "on", "naive")
+MODES = ("off", "frozen", "parsed", "shell", "on", "unfrozen", "naive")
 SPIDERS = ("css", "plain")
-LINKS = 10
 WARM_UP = 8  #: pages that are crawled in each way before the time is measured
-PART = 250  #: pages per turn; links stay within their part
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
-
-# -- the site -------------------------------------------------------------------------------------
-
-
-def page(number: int) -> bytes:
-    """Generate a page of about 20 kB: an article of 600 words, and the navigation around it."""
-    chance = random.Random(number)
-    part = number - number % PART
-    title = sentence(chance, 7)
-    story = "".join(f"<p>{' '.join(sentence(chance, 15) for _ in range(4))}</p>\n" for _ in range(10))
-    onward = "".join(
-        f'<li><a class="next" href="/{part + other % PART}">{sentence(chance, 6)}</a></li>\n'
-        for other in range(number * LINKS + 1, number * LINKS + 1 + LINKS)
-    )
-    return f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title} | The Daily</title>
-<meta name="description" content="{sentence(chance, 15)}"><link rel="stylesheet" href="/style.css">
-<style>{".c{color:#123;margin:0 auto;padding:1px 2px}" * 60}</style>
-<script>{"window.q=window.q||[];q.push(['event',1,2,3]);" * 90}</script></head><body>
-<header><div class="logo"><a href="/">The Daily</a></div><nav><ul>{menu(40)}</ul></nav></header>
-<div id="wrap"><main><article><h1>{title}</h1><div class="meta">By <a href="/staff/7">A. Writer</a>
-<time datetime="2024-05-01">1 May 2024</time></div>
-{story}</article>
-<section class="comments"><h2>Comments</h2>{comments(chance)}</section></main>
-<aside class="related"><h3>Read next</h3><ul>{onward}</ul></aside></div>
-<footer><ul>{menu(20)}</ul><p>All rights reserved.</p></footer></body></html>""".encode()
+#: What is measured: a way, and the way that it is compared with.
+DIFFERENCES = {
+    "added": ("on", "off"),
+    "own work": ("on", "frozen"),
+    "own work, nothing frozen": ("unfrozen", "off"),
+    "freeze": ("frozen", "off"),
+    "parsing": ("parsed", "frozen"),
+    "shell": ("shell", "frozen"),
+    "naive": ("naive", "off"),
+}
 
 
-@cache
-def vocabulary() -> list[str]:
-    """Generate words of two to nine letters."""
-    chance = random.Random(0)
-    return ["".join(chance.choices("etaoinshrdlucmf", k=chance.randint(2, 9))) for _ in range(5000)]
+@dataclass(frozen=True)
+class Crawled:
+    """What is crawled of a site unless options name something else."""
+
+    count: int  #: number of pages
+    spiders: Sequence[str]
+    modes: Sequence[str]
+    bars: Mapping[str, float]  #: by ratio: the most that it may be
 
 
-def sentence(chance: random.Random, words: int) -> str:
-    """Generate a sentence."""
-    return " ".join(chance.choices(vocabulary(), k=words)) + "."
-
-
-def menu(entries: int) -> str:
-    """Generate the list of links that every page has."""
-    return "".join(f'<li class="menu-item"><a href="/section/{i}">Section {i}</a></li>\n' for i in range(entries))
-
-
-def comments(chance: random.Random) -> str:
-    """Generate a few comments."""
-    return "".join(f'<div class="comment"><b>reader{i}</b><p>{sentence(chance, 25)}</p></div>\n' for i in range(16))
-
-
-def pages_of(folder: Path, most: int) -> list[bytes]:
-    """Return the pages of a folder and its subfolders; if there are more than ``most``, evenly spread ones."""
-    paths = sorted(folder.rglob("*.html.gz"))
-    step = max(1, -(-len(paths) // most))
-    return [gzip.decompress(path.read_bytes()) for path in paths[::step]]
-
-
-def serve(pages: int, delay: float = 0.0, folder: Path | None = None) -> None:
-    """Serve the site, each response after ``delay`` seconds; print the port, and number and mean size of the pages."""
-    bodies = [page(number) for number in range(pages)] if folder is None else pages_of(folder, pages)
-    kind = "text/html; charset=utf-8" if folder is None else "text/html"
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
-        disable_nagle_algorithm = True
-
-        def do_GET(self) -> None:
-            time.sleep(delay)
-            name = self.path[1:]
-            body = bodies[int(name)] if name.isdigit() and int(name) < len(bodies) else b"not here"
-            self.send_response(200 if name.isdigit() else 404)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Write no log."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    mean = sum(map(len, bodies)) / len(bodies)
-    site = {"port": server.server_address[1], "pages": len(bodies), "bytes": round(mean)}
-    print(json.dumps(site), flush=True)
-    server.serve_forever()
+USUAL = ("off", "frozen", "on", "unfrozen")
+SITES = {
+    "texts": Crawled(1000, SPIDERS, MODES, {"css: added/off": 0.10}),
+    "template": Crawled(1000, ("css",), USUAL, {"css: added/off": 0.25}),
+    "forum": Crawled(500, ("css",), USUAL, {}),
+    "recrawl": Crawled(500, SPIDERS, ("off", "frozen", "parsed", "on", "unfrozen"), {}),
+    REAL: Crawled(250, SPIDERS, ("off", "frozen", "parsed", "on", "unfrozen", "naive"), {}),
+}
 
 
 # -- the crawl ------------------------------------------------------------------------------------
@@ -170,6 +107,7 @@ class NewsSpider(Spider):
     name = "daily"
     start_url = ""
     gives_html = False  #: whether items contain their page, for the naive pipeline
+    parses = False  #: whether each page is parsed, whatever is extracted
 
     async def start(self) -> Any:
         """Begin at the first page."""
@@ -185,6 +123,8 @@ class NewsSpider(Spider):
 
     def item(self, response: Response, **fields: object) -> dict[str, object]:
         """Return the item of a page."""
+        if self.parses:
+            response.xpath(".")
         html = {"html": response.text} if self.gives_html else {}
         return {"url": response.url, **fields, **html}
 
@@ -208,8 +148,19 @@ class PlainSpider(ListSpider):
         yield self.item(response)
 
 
-class EmptyPipeline:
-    """Does nothing."""
+class FreezingPipeline:
+    """Freezes existing objects during the crawl, as the add-on does."""
+
+    def __init__(self) -> None:
+        self._heap = FrozenHeap()
+
+    def open_spider(self) -> None:
+        """Freeze."""
+        self._heap.freeze()
+
+    def close_spider(self) -> None:
+        """Undo it."""
+        self._heap.unfreeze()
 
     def process_item(self, item: Any) -> Any:
         """Return the item."""
@@ -242,83 +193,16 @@ class NaivePipeline:
         return item
 
 
-class NullDeduplicator:
-    """A deduplicator for which every page is new."""
-
-    config = Config()
-    store = SimpleNamespace(remote=False, publish=lambda _: None, scraped_many=lambda _: None)
-    scheme = ""
-    lapses = 0
-
-    def __init__(self) -> None:
-        self._ids = count(1)
-        self.lease = LeaseMonitor(self.config.lease)
-
-    def fingerprint(self, page: Page, **_: object) -> Record:
-        """Return a record with nothing but the URL."""
-        return Record(page.url, (), (), 0.0)
-
-    def fingerprint_many(self, pages: Sequence[Page], _: object) -> list[Record]:
-        """Return records with nothing but the URL."""
-        return [self.fingerprint(page) for page in pages]
-
-    def claim_record(self, record: Record, url: str, **_: object) -> Claim:
-        """Claim without a lookup."""
-        verdict = Verdict(url, Status.UNIQUE, keep=True)
-        return Claim(verdict, self, next(self._ids), record)  # type: ignore[arg-type]
-
-    def claim_records(self, pages: Iterable[tuple[Record, str]]) -> list[Claim]:
-        """Claim without a lookup."""
-        return [self.claim_record(record, url) for record, url in pages]
-
-    def assessments(self, *_: object) -> tuple[Assessment, ...]:
-        """Return no assessment."""
-        return ()
-
-    def commit(self, claims: Iterable[Claim]) -> None:
-        """Do nothing."""
-
-    def renew(self) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class NullReader(ResponseReader):
-    """A reader that does not read."""
-
-    def read(self, response: Response) -> Page:
-        """Return a page with nothing but its URL."""
-        return Page(response.url, "")
-
-
-class NullAddon(Addon):
-    """The add-on with all its parts, but without their work."""
-
-    @cached_property
-    def context(self) -> CrawlContext:
-        """Return a context that neither reads nor stores."""
-        crawler = self._crawler
-        options = Options.from_settings(crawler.settings, "daily")
-        stats = CrawlStats(crawler)
-        client = StoreClient(crawler, options, stats)
-        client.connect(NullDeduplicator())  # type: ignore[arg-type]
-        claims = ClaimManager(crawler, client, options, stats)
-        recorder, responses = PageRecorder(), ResponseTracker()
-        reader = NullReader(options.config.reading, responses, stats)
-        judge = PageJudge(options, reader, claims, stats, recorder)
-        return CrawlContext(options, responses, client, claims, reader, judge, stats, recorder)
-
-
 async def crawl(mode: str, spider: type[Spider], store: str, **arguments: object) -> tuple[float, int]:
     """Crawl a part of the site; return the CPU seconds it took and the number of items."""
+    freezing = {FreezingPipeline: 300}
     settings = {
-        "ADDONS": {"shell": {NullAddon: 500}, "on": {Addon: 500}}.get(mode, {}),
-        "ITEM_PIPELINES": {"empty": {EmptyPipeline: 300}, "naive": {NaivePipeline: 300}}.get(mode, {}),
+        "ADDONS": {"shell": {NullAddon: 500}, "on": {Addon: 500}, "unfrozen": {Addon: 500}}.get(mode, {}),
+        "ITEM_PIPELINES": {"frozen": freezing, "parsed": freezing, "naive": {NaivePipeline: 300}}.get(mode, {}),
         "DEDUP_STORE": store,
+        "DEDUP_GC_FREEZE": mode != "unfrozen",
         "TELNETCONSOLE_ENABLED": False,
-        "LOG_LEVEL": "WARNING",
+        "LOG_LEVEL": "ERROR",  # each crawl of another part warns of its dropped pages
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
         "DOWNLOAD_DELAY": 0,
     }
@@ -330,7 +214,7 @@ async def crawl(mode: str, spider: type[Spider], store: str, **arguments: object
         began.append(cpu())
 
     crawler.signals.connect(begin, signals.spider_opened)
-    await crawler.crawl_async(gives_html=mode == "naive", **arguments)
+    await crawler.crawl_async(gives_html=mode == "naive", parses=mode == "parsed", **arguments)
     spent = cpu() - began[0]
     stats = crawler.stats
     assert not stats.get_value("dedup/errors"), stats.get_stats()
@@ -345,7 +229,7 @@ class Plan:
 
     base: str  #: URL of the server
     pages: int
-    is_linked: bool  #: whether the first page of a part leads to all others
+    site: str
     spider: str
     modes: Sequence[str]
 
@@ -356,7 +240,7 @@ class Plan:
 
     async def crawl(self, mode: str, part: range, store: str) -> tuple[float, int]:
         """Crawl a part; return the CPU seconds it took and the number of items."""
-        if self.is_linked and self.spider == "css":
+        if self.spider == "css" and self.site in GENERATED and self.site != "recrawl":
             return await crawl(mode, NewsSpider, store, start_url=f"{self.base}/{part[0]}")
         kind = ListSpider if self.spider == "css" else PlainSpider
         return await crawl(mode, kind, store, urls=[f"{self.base}/{number}" for number in part])
@@ -372,7 +256,10 @@ async def take_turns(_: object, plan: Plan) -> None:
         for number, part in enumerate(plan.parts):
             first = number % len(plan.modes)
             for mode in (*plan.modes[first:], *plan.modes[:first]):
-                seconds, items = await plan.crawl(mode, part, f"lmdb://{folder}/store")
+                store = f"lmdb://{folder}/{mode}"
+                if plan.site == "recrawl" and mode in {"on", "unfrozen"}:
+                    await plan.crawl(mode, part, store)
+                seconds, items = await plan.crawl(mode, part, store)
                 assert items == len(part), (mode, items)
                 spent[mode].append(seconds)
     print(json.dumps(spent))
@@ -389,88 +276,101 @@ def cpu() -> float:
 
 def compare(asked: argparse.Namespace) -> tuple[dict[str, Any], dict[str, float]]:
     """Measure rounds with each spider; return milliseconds per page, and ratios."""
-    me = [sys.executable, "-m", "benchmarks.crawl", "--count", str(asked.count), "--modes", *asked.modes]
-    if asked.pages:
-        me += ["--pages", str(asked.pages)]
+    me = [sys.executable, "-m", "benchmarks.crawl", "--site", asked.site, "--modes", *asked.modes]
+    folder = ["--folder", str(asked.folder)] if asked.site == REAL else []
     rounds: dict[str, list[dict[str, list[float]]]] = {spider: [] for spider in asked.spiders}
-    with subprocess.Popen([*me, "--serve"], stdout=subprocess.PIPE, text=True) as server:
+    server_command = [*me, *folder, "--count", str(asked.count), "--serve"]
+    with subprocess.Popen(server_command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         site = json.loads(server.stdout.readline())
-        me[4] = str(site["pages"])
+        me += [*folder, "--count", str(site["pages"]), "--crawl", f"http://127.0.0.1:{site['port']}"]
         try:
             for _ in range(asked.rounds):
                 for spider in asked.spiders:
-                    command = [*me, "--spiders", spider, "--crawl", f"http://127.0.0.1:{site['port']}"]
-                    out = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+                    out = subprocess.run([*me, "--spiders", spider], stdout=subprocess.PIPE, check=True).stdout
                     rounds[spider].append(json.loads(out))
         finally:
             server.kill()
-    found = {spider: added(of_spider, site["pages"]) for spider, of_spider in rounds.items()}
-    ratios = {
-        f"{spider}: added by {mode}/off": each["ms_added"][mode] / each["ms_per_page"]["off"]
-        for spider, each in found.items()
-        for mode in each["ms_added"]
-    }
+    found = {spider: costs(of_spider, site["pages"]) for spider, of_spider in rounds.items()}
+    ratios: dict[str, float] = {}
+    for spider, each in found.items():
+        ratios |= {f"{spider}: {name}/off": ms / each["ms_per_page"]["off"] for name, ms in each["ms"].items()}
+        if "parsing" in each["ms"]:
+            ratios[f"{spider}: parsing/own work"] = each["ms"]["parsing"] / each["ms"]["own work"]
     return {"pages": site["pages"], "bytes_per_page": site["bytes"], "rounds": asked.rounds, **found}, ratios
 
 
-def added(rounds: Sequence[dict[str, list[float]]], pages: int) -> dict[str, dict[str, float]]:
-    """Return milliseconds of CPU per page by way, and what each adds to *off*: medians of all parts and rounds."""
+def costs(rounds: Sequence[Mapping[str, Sequence[float]]], pages: int) -> dict[str, dict[str, float]]:
+    """Return milliseconds of CPU per page by way, and the differences that were measured: medians of all turns.
+
+    Args:
+        rounds: for each round and way, the CPU seconds of each part.
+        pages: number of pages of the site.
+    """
     sizes = [min(PART, pages - first) for first in range(0, pages, PART)]
     spent = {
         mode: [1000 * seconds / size for each in rounds for seconds, size in zip(each[mode], sizes, strict=True)]
         for mode in rounds[0]
     }
-    more = {
-        mode: statistics.median(one - off for one, off in zip(turns, spent["off"], strict=True))
-        for mode, turns in spent.items()
-        if mode != "off"
+    differences = {
+        name: statistics.median(more - less for more, less in zip(spent[way], spent[other], strict=True))
+        for name, (way, other) in DIFFERENCES.items()
+        if way in spent and other in spent
     }
     return {
         "ms_per_page": {mode: round(statistics.median(turns), 3) for mode, turns in spent.items()},
-        "ms_added": {mode: round(ms, 3) for mode, ms in more.items()},
+        "ms": {name: round(ms, 3) for name, ms in differences.items()},
     }
 
 
-def main() -> int:
-    """Compare, or run as one of the subprocesses; return 1 if the bar is missed."""
+def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options, with those of the site where none are given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--site", choices=SITES, default="texts")
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--count", type=int, default=1000, help="number of pages; of a folder at most")
+    parser.add_argument("--count", type=int, help="number of pages; of a folder at most")
     parser.add_argument(
-        "--pages",
-        type=Path,
-        nargs="?",
-        const=LABELLED / "pages",
-        metavar="FOLDER",
-        help="real pages (*.html.gz, also in subfolders); without a folder the labelled ones",
+        "--folder", type=Path, default=LABELLED_PAGES, help="real pages (*.html.gz, also in subfolders)"
     )
-    parser.add_argument("--spiders", nargs="+", choices=SPIDERS, default=SPIDERS)
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=MODES, help="off is needed")
+    parser.add_argument("--spiders", nargs="+", choices=SPIDERS)
+    parser.add_argument("--modes", nargs="+", choices=MODES, help="the first one is off")
     add_json_option(parser)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--crawl", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.pages is None and asked.count % PART:
+    asked = parser.parse_args(arguments)
+    usual = SITES[asked.site]
+    for name in ("count", "spiders", "modes"):
+        if getattr(asked, name) is None:
+            setattr(asked, name, getattr(usual, name))
+    if asked.site in GENERATED and asked.count % PART:
         parser.error(f"--count {asked.count} is not accepted: a multiple of {PART}, for links stay within a part")
-    if asked.pages is not None and not any(asked.pages.rglob("*.html.gz")):
-        parser.error(f"--pages {asked.pages} is not accepted: a folder with files *.html.gz")
     if asked.modes[0] != "off":
         parser.error("--modes is not accepted: the first one is off")
+    return asked
+
+
+def main() -> int:
+    """Compare, or run as one of the subprocesses; return 1 if a bar is missed."""
+    asked = options()
+    if asked.site == REAL and not any(asked.folder.rglob("*.html.gz")):
+        print(f"skipped: no real pages (*.html.gz) in {asked.folder}; --folder names another folder")
+        return 0
     if asked.serve:
-        serve(asked.count, folder=asked.pages)
+        serve(asked.count, make=GENERATED.get(asked.site, page), folder=asked.folder if asked.site == REAL else None)
         return 0
     if asked.crawl:
         install_reactor(ASYNCIO)
-        react(take_turns, (Plan(asked.crawl, asked.count, asked.pages is None, asked.spiders[0], asked.modes),))
+        react(take_turns, (Plan(asked.crawl, asked.count, asked.site, asked.spiders[0], asked.modes),))
     found, ratios = compare(asked)
     print(json.dumps({**found, "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()}}, indent=2))
-    write_results(asked.json, "crawl_pages" if asked.pages else "crawl", ratios=ratios, figures=found)
-    ratio = ratios.get("css: added by on/off")
-    if asked.pages is not None or ratio is None:
-        return 0
-    print(f"{'ok    ' if ratio <= BAR else 'MISSED'} {ratio:.3f} of Scrapy's own CPU added (bar: {BAR})")
-    return 0 if ratio <= BAR else 1
+    name = "crawl" if asked.site == "texts" else f"crawl_{asked.site}"
+    write_results(asked.json, name, ratios=ratios, figures=found)
+    missed = False
+    for name, bar in SITES[asked.site].bars.items():
+        if name in ratios:
+            missed |= ratios[name] > bar
+            print(f"{'ok    ' if ratios[name] <= bar else 'MISSED'} {name} {ratios[name]:.3f} (bar: {bar})")
+    return int(missed)
 
 
 if __name__ == "__main__":

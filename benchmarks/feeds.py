@@ -41,7 +41,8 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
-from benchmarks.crawl import ASYNCIO, PART, ListSpider, NewsSpider, cpu, serve
+from benchmarks.crawl import ASYNCIO, ListSpider, NewsSpider, cpu
+from benchmarks.crawl_sites import PART, serve
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon
 from tests.crawl.site import Site, index, plain, text

@@ -37,7 +37,7 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import CrawlerProcess
 
 import dedupcrawl
-from benchmarks.crawl import page
+from benchmarks.crawl_sites import page
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence

@@ -28,7 +28,8 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
-from benchmarks.crawl import ASYNCIO, PART, NewsSpider, serve
+from benchmarks.crawl import ASYNCIO, NewsSpider
+from benchmarks.crawl_sites import PART, serve
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon, Deduplicator
 from dedupcrawl.crawl.context import CrawlContext

@@ -32,6 +32,8 @@ from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
 from benchmarks import crawl as plain
+from benchmarks.crawl_sites import PART, page
+from benchmarks.crawl_sites import serve as serve_pages
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon
 from dedupcrawl.crawl.recorder import LedgerRecorder, LedgerWriter
@@ -49,13 +51,10 @@ _STORY = re.compile(rb"<h1>.*</article>", re.DOTALL)
 
 def reprint(number: int) -> bytes:
     """Generate a page; every second one has the story of the previous page, among other links."""
-    own = _PAGE(number)
-    story = _STORY.search(_PAGE(number - number % 2))
+    own = page(number)
+    story = _STORY.search(page(number - number % 2))
     assert story is not None
     return _STORY.sub(story.group().replace(b"\\", b"\\\\"), own)
-
-
-_PAGE = plain.page
 
 
 class AllPartsSpider(plain.NewsSpider):
@@ -66,7 +65,7 @@ class AllPartsSpider(plain.NewsSpider):
 
     async def start(self) -> Any:
         """Begin at the first page of each part."""
-        for first in self.pages[:: plain.PART]:
+        for first in self.pages[::PART]:
             yield Request(f"{self.start_url}/{first}")
 
 
@@ -175,9 +174,7 @@ def peak() -> float:
 
 def serve(site: str, pages: int) -> None:
     """Serve one of the sites."""
-    if site == "reprints":
-        plain.page = reprint
-    plain.serve(pages)
+    serve_pages(pages, make=reprint if site == "reprints" else page)
 
 
 # -- the comparison -------------------------------------------------------------------------------
@@ -246,8 +243,8 @@ def main() -> None:
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     add_json_option(parser)
     asked = parser.parse_args()
-    if asked.pages % plain.PART:
-        parser.error(f"--pages {asked.pages} is not accepted: a multiple of {plain.PART}")
+    if asked.pages % PART:
+        parser.error(f"--pages {asked.pages} is not accepted: a multiple of {PART}")
     if asked.serve:
         serve(asked.serve, asked.pages)
     elif asked.crawl:

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.crawl import vocabulary
+from benchmarks.crawl_sites import vocabulary
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.stores import open_store

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.crawl import NullDeduplicator
+from benchmarks.crawl_shell import NullDeduplicator
 from dedupcrawl import Claim, Deduplicator, Page, Pending, Status, Verdict
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.detectors.registry import DETECTORS
