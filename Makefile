@@ -17,7 +17,7 @@ CHECKS ?= lint types imports docs
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install package demo demo-clean test test-all test-oldest test-scrapy checks lint types imports docs pytest cost bench clean
+.PHONY: install package demo demo-clean test test-all test-oldest test-scrapy checks lint types imports docs pytest cost bench bench-others clean
 
 install: $(BUILT)
 
@@ -51,6 +51,82 @@ demo: $(DEMO)/.installed
 	$(DEMO)/bin/dedupcrawl demo
 
 demo-clean:
+	rm -rf demo-out $(DEMO)
+
+# Every day: all but the slow tests, which tests/slow.py lists with reasons. At most five minutes on two cores.
+# The checks use the core that the tests leave idle while they wait.
+test: install
+	@$(MAKE) --no-print-directory -j2 CHECKS="lint types imports" SELECTED='-m "not slow"' WORKERS=$(DAILY_WORKERS) checks pytest
+
+# Before a change is merged: every test, those of Spark, clusters, browsers and the documentation among them.
+test-all: install
+	@$(MAKE) --no-print-directory -j2 CHECKS="lint types imports" checks pytest
+
+checks: install
+	@$(MAKE) --no-print-directory -j1 $(CHECKS) > .checks.log 2>&1 || { cat .checks.log; exit 1; }
+	@echo "$(CHECKS): passed (.checks.log)"
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: install
+	$(BIN)/mypy
+
+imports: install
+	$(BIN)/lint-imports
+
+docs: install
+	$(BIN)/python docs/making/site.py
+
+# A test that fails beside others runs once more, alone, and must pass then. Its first failure stays in the output: it is a fault
+# of the test or of the code, and is mended. Only failed tests (status 1) get this; interrupts and internal errors end the run.
+pytest: install
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(SELECTED) || { \
+		test $$? -eq 1 || exit 1; \
+		echo "TESTS FAILED BESIDE OTHERS (see above). They run once more, alone:"; \
+		$(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none $(SELECTED); }
+
+# The processor time of each file of tests, with all processes that it starts; COST=test or COST=folder is that of each test
+# or folder, and TESTS="tests/crawl tests/cli" measures these. The whole takes half an hour: one process runs all tests.
+COST ?= file
+cost: install
+	@$(BIN)/python -m pytest --cost=$(COST) $(TESTS)
+
+# Scrapy's own tests, with the add-on in every crawl.
+test-scrapy: install
+	$(BIN)/python -m tests.scrapy_suite
+
+# The tests with the oldest versions that pyproject.toml admits. They run in a copy, which has compiled modules of its own.
+# What the checks and benchmarks need has newer requirements, and is left as it is.
+$(OLDEST)/.installed: requirements.txt pyproject.toml .ci/oldest
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(PYTHON) .ci/oldest > $(OLDEST)/requirements.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --prefer-binary -r $(OLDEST)/requirements.txt
+	touch $@
+
+test-oldest: $(OLDEST)/.installed
+	rm -rf build/oldest && mkdir -p build/oldest
+	git ls-files -z | tar --null --files-from=- --create | tar --extract --directory build/oldest
+	cd build/oldest && ../../$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	cd build/oldest && DEDUPCRAWL_DATA=$${DEDUPCRAWL_DATA:-$(abspath ../shared/data)} \
+		../../$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist loadfile
+
+# Every benchmark whose results the documentation quotes, then the figures in its pages: some hours on a quiet machine.
+# MEASURE="crawl sizing" runs these alone.
+bench: install
+	$(BIN)/python docs/making/measured.py --measure $(MEASURE)
+
+# Benchmarks that print what they find, and whose results no page quotes.
+bench-others: install
+	$(BIN)/python -m benchmarks.storm --kills 100
+	$(BIN)/python -m benchmarks.feeds
+	$(BIN)/python -m benchmarks.report
+	$(BIN)/python -m benchmarks.reportpage
+	$(BIN)/python -m benchmarks.batch --master "local[2]"
+
+clean:
 	rm -rf demo-out $(DEMO)
 
 # Every day: all but the slow tests, which tests/slow.py lists with reasons. At most five minutes on two cores.

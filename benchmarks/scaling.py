@@ -56,16 +56,19 @@ class Shape:
     is_planned: bool = True  #: whether the URL of the store names a number of pages above 0
 
 
-#: What the plan takes; ``pages=0`` in the URL; without names and values; the smallest that settings allow.
+#: What the plan takes; ``pages=0`` in the URL; short URLs and sketches; pages on which no names and values are found.
 SHAPES = {
     "default settings": Shape(128, 93, 40),
     "`?pages=0` in the URL of the store": Shape(128, 93, 40, is_planned=False),
-    "no names and values": Shape(128, 93, 0),
-    "64 slots": Shape(64, 93, 40),
-    "64 slots, no names and values, URLs of 42 characters": Shape(64, 42, 0),
+    "URLs of 42 characters": Shape(128, 42, 40),
+    "64 slots, URLs of 92 characters": Shape(64, 92, 40),
+    "64 slots, URLs of 42 characters": Shape(64, 42, 40),
+    "a page without names and values": Shape(128, 93, 0),
+    "the same, 64 slots, URLs of 92 characters": Shape(64, 92, 0),
+    "the same, 64 slots, URLs of 42 characters": Shape(64, 42, 0),
 }
 DEFAULT = "default settings"
-SMALLEST = "64 slots, no names and values, URLs of 42 characters"
+SMALLEST = "64 slots, URLs of 42 characters"  #: the smallest that settings allow
 
 
 @dataclass(frozen=True, slots=True)

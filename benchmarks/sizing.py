@@ -5,7 +5,8 @@ keys and the length of the sketches, which alone determine the size of a store. 
 shapes, filled with random bytes, are added. For each choice of detectors the benchmark reports the bytes per
 page of an LMDB file, of a memory store, and of an export; for some of them at two sizes, to show the growth.
 For the default detectors it also reports the bytes on a server (memory in both layouts, snapshot, append-only
-file), and the total for a million pages and more. The result hardly depends on other load.
+file), all of these for short and long URLs and for pages without names and values, and the total for a million
+pages and more. The result hardly depends on other load.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import tracemalloc
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -50,6 +51,7 @@ WORDS, SENTENCE = 600, 15  #: words of an article, of a sentence
 COMMON = ("the", "a", "an", "is", "was", "said")  #: antecedents of ``spotsigs``
 SOME = 0.1  #: share of stop words
 URL_CHARACTERS = 93  #: characters of a URL, as in the other benchmarks of stores
+URLS = (42, 92)  #: characters of short and long URLs
 IDENTITY = 40  #: bytes of an identity with the layout, the mean of labelled pages (``benchmarks/identity.py``)
 GROWN = (DEFAULT, "exact")  #: choices of detectors that are measured at two sizes
 TOGETHER = 200  #: pages per call of an import
@@ -62,11 +64,13 @@ class Shape:
 
     keys: int
     sketches: tuple[int, ...]  #: bytes of each
+    url: int = URL_CHARACTERS  #: characters
+    identity: int = IDENTITY  #: bytes of names, values and layout; 0: none were found
 
     @classmethod
     def of(cls, record: Record) -> Shape:
         """Measure a record."""
-        return cls(len(record.keys), tuple(map(len, record.sketches)))
+        return cls(len(record.keys), tuple(map(len, record.sketches)), len(record.url), len(record.identity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +91,16 @@ def article(number: int) -> Page:
     return Page.from_text(". ".join(sentences), url_of(number))
 
 
-def url_of(number: int) -> str:
-    """Return a URL of typical length."""
-    return f"https://news.example.org/{number}/".ljust(URL_CHARACTERS, "x")
+def url_of(number: int, characters: int = URL_CHARACTERS) -> str:
+    """Return a URL of this length, 34 characters at least."""
+    return f"https://news.example.org/{number}/".ljust(characters, "x")
 
 
 def shapes(detectors: Mapping[str, Mapping[str, Any]], samples: int = SAMPLES) -> list[Shape]:
     """Return the shapes of the records that these detectors make of articles."""
     with Deduplicator(detectors=detectors) as dedup:
         found = dedup.fingerprint_many([article(number) for number in range(samples)])
-    return [Shape.of(each) for each in found if isinstance(each, Record)]
+    return [replace(Shape.of(each), identity=IDENTITY) for each in found if isinstance(each, Record)]
 
 
 def record(shape: Shape, number: int) -> Record:
@@ -104,7 +108,8 @@ def record(shape: Shape, number: int) -> Record:
     chance = Random(number)
     keys = tuple(chance.randbytes(KEY_BYTES) for _ in range(shape.keys))
     sketches = tuple(map(chance.randbytes, shape.sketches))
-    return Record(url_of(number), keys, sketches, 1.7e9 + number, identity=chance.randbytes(IDENTITY))
+    url = url_of(number, shape.url)
+    return Record(url, keys, sketches, 1.7e9 + number, identity=chance.randbytes(shape.identity))
 
 
 def fill(store: Store, found: Sequence[Shape], numbers: range, together: int = 1) -> None:
@@ -189,6 +194,32 @@ def server_bytes(found: Sequence[Shape], pages: int, layout: str) -> dict[str, f
 # -- running --------------------------------------------------------------------------------------
 
 
+def by_detectors(pages: int, more: int) -> dict[str, list[dict[str, float]]]:
+    """Measure the stores of this machine for all choices of detectors, and print the sizes."""
+    print(f"{'detectors':33}{'keys':>5}{'sketches':>10}{'pages':>9}{'LMDB':>7}{'memory':>8}{'export':>8}")
+    table = {}
+    for name, detectors in CHOICES.items():
+        found = shapes(detectors)
+        sizes = sizes_of(found, (pages, more) if name in GROWN else (pages,))
+        _show(name, found, sizes)
+        table[name] = [asdict(size) for size in sizes]
+    return table
+
+
+def by_url(found: Sequence[Shape], pages: int) -> dict[str, dict[str, float]]:
+    """Measure all stores with URLs of several lengths, with and without names and values; print the sizes."""
+    table = {}
+    for url in URLS:
+        for identity in (IDENTITY, 0):
+            some = [replace(shape, url=url, identity=identity) for shape in found]
+            name = f"URLs of {url} characters" + ("" if identity else ", no names and values")
+            [size] = sizes_of(some, (pages,))
+            servers = {layout: server_bytes(some, pages, layout)["memory"] for layout in LAYOUTS}
+            table[name] = {"LMDB": size.lmdb, "memory": size.memory, **servers}
+            print(f"{name}: " + ", ".join(f"{each:.0f} ({store})" for store, each in table[name].items()), flush=True)
+    return table
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -196,34 +227,42 @@ def main() -> None:
     parser.add_argument("--more", type=int, default=50_000, help=f"how many of {' and '.join(GROWN)} are")
     add_json_option(parser)
     options = parser.parse_args()
-    print(f"{'detectors':33}{'keys':>5}{'sketches':>10}{'pages':>9}{'LMDB':>7}{'memory':>8}{'export':>8}")
-    table = {}
-    for name, detectors in CHOICES.items():
-        found = shapes(detectors)
-        sizes = sizes_of(found, (options.pages, options.more) if name in GROWN else (options.pages,))
-        _show(name, found, sizes)
-        table[name] = [asdict(size) for size in sizes]
-        if name == DEFAULT:
-            per_page = {"LMDB": sizes[-1].lmdb, "memory": sizes[-1].memory}
+    table = by_detectors(options.pages, options.more)
+    per_page = {"LMDB": table[DEFAULT][-1]["lmdb"], "memory": table[DEFAULT][-1]["memory"]}
     found = shapes(CHOICES[DEFAULT])
     with tempfile.TemporaryDirectory() as folder:
-        [(lmdb, _)] = on_disk(Path(folder), found, [options.pages], TOGETHER)
+        [(lmdb, export)] = on_disk(Path(folder), found, [options.pages], TOGETHER)
+    per_page |= {"LMDB, imported": lmdb / options.pages, "export": export / options.pages}
     print(f"LMDB, {options.pages:,} pages filed {TOGETHER} in one go: {lmdb / options.pages:.0f}")
     for layout in LAYOUTS:
         took = server_bytes(found, options.pages, layout)
         print(f"server, {layout}: " + ", ".join(f"{each:.0f} ({name})" for name, each in took.items()))
-        per_page[layout] = took["memory"]
+        per_page |= {layout: took["memory"], f"{layout}, append-only file": took["append-only file"]}
+        per_page["snapshot"] = took["snapshot"]
     for name, each in per_page.items():
         print(f"{name}: " + ", ".join(f"{pages:,} pages {total_text(each, pages)}" for pages in PLANNED))
-    write_results(options.json, "sizing", figures={"bytes a page": per_page, "by detector": table})
+    figures = {
+        "bytes a page": per_page,
+        "by detector": table,
+        "by URL": by_url(found, options.pages),
+        "shapes": {name: mean_shape(shapes(detectors)) for name, detectors in CHOICES.items()},
+    }
+    write_results(options.json, "sizing", figures=figures)
+
+
+def mean_shape(found: Sequence[Shape]) -> dict[str, float]:
+    """Return the mean number of keys and bytes of sketches."""
+    return {
+        "keys": sum(each.keys for each in found) / len(found),
+        "sketches": sum(sum(each.sketches) for each in found) / len(found),
+    }
 
 
 def _show(name: str, found: Sequence[Shape], sizes: Sequence[Size]) -> None:
-    keys = sum(each.keys for each in found) / len(found)
-    sketches = sum(sum(each.sketches) for each in found) / len(found)
+    mean = mean_shape(found)
     for size in sizes:
         shown = f"{size.pages:>9,}{size.lmdb:>7.0f}{size.memory:>8.0f}{size.export:>8.0f}"
-        print(f"{name:33}{keys:>5.1f}{sketches:>10.0f}{shown}", flush=True)
+        print(f"{name:33}{mean['keys']:>5.1f}{mean['sketches']:>10.0f}{shown}", flush=True)
     if len(sizes) > 1:
         first, last = sizes[0], sizes[-1]
         more = growth(first.lmdb, first.pages, last.lmdb, last.pages)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scrapy.http import TextResponse
+from scrapy import Request
+from scrapy.http import HtmlResponse, JsonResponse, Response, TextResponse, XmlResponse
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.pipelines.images import ImagesPipeline
 from scrapy.utils.test import get_crawler
@@ -16,7 +17,7 @@ from scrapy.utils.test import get_crawler
 from dedupcrawl.crawl.pipeline import MediaRequestCounts
 from dedupcrawl.crawl.responses import read_page_of
 from dedupcrawl.decision import Verdict
-from dedupcrawl.page import Page, ReadOptions
+from dedupcrawl.page import Page, ReadOptions, readers
 
 
 @pytest.mark.parametrize(("body", "reason"), [(b"So it goes. " * 100, "too-large"), (b"%PDF-1.7 and so on", "binary")])
@@ -91,3 +92,34 @@ def test_items_of_any_kind_do_no_harm() -> None:
         0
     ] * 5
     assert media.count_new({"file_urls": ["half \ud83d"]}) == 1
+
+
+_URL = "http://a.example/1"
+_PAGE = b"<html><body><p>The mill was built of stone in 1802.</p></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (HtmlResponse(_URL, status=404, body=_PAGE), "status"),
+        (HtmlResponse(_URL, body=_PAGE, request=Request(_URL, meta={"dedup_skip": True})), "skip"),
+        (HtmlResponse(_URL, body=b" \n"), "empty"),
+        (HtmlResponse(_URL, body=b"\x89PNG\r\n\x1a\n" + _PAGE), "binary"),
+        (HtmlResponse(_URL, body=_PAGE * 200), "too-large"),
+        (JsonResponse(_URL, body=b'{"a": 1}'), "not-html"),
+        (XmlResponse(_URL, body=b"<rss/>"), "not-html"),
+        (Response(_URL, body=_PAGE), "not-html"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_refused_by_its_head_or_bytes_is_not_parsed(
+    response: Response, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(*_: object) -> None:
+        pytest.fail("the page was parsed")
+
+    monkeypatch.setattr(readers, "parse", parse)
+    monkeypatch.setattr(readers, "_tree_of", parse)
+    found = read_page_of(response, ReadOptions(max_bytes=10_000))
+    assert isinstance(found, Verdict)
+    assert found.reason == reason
