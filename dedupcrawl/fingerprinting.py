@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.detectors.exact import HASH_BYTES, Exact
 from dedupcrawl.identity.identity_sketch import sketch_identity, unread_identity
-from dedupcrawl.page.model import TOO_LARGE, Kind
+from dedupcrawl.page.model import TOO_LARGE, Kind, Page
 from dedupcrawl.page.signatures import LITTLE_READ, with_layout
 from dedupcrawl.page.time_limit import check_time
 from dedupcrawl.sites.registrable_domain import host_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from dedupcrawl.detectors.base import Detector, Fingerprint
-    from dedupcrawl.page.model import Page
     from dedupcrawl.stores.site_tables import SiteView
     from dedupcrawl.text._kernel import RecordBuilder
 
@@ -91,15 +90,12 @@ class Fingerprinter:
             return made
         if not made.keys:
             return _without_fingerprint(page, made.exact_only)
-        if view is not None and view.is_template and not page.visible:
-            return self._template_record(page, made, track_url=track_url)
-        whole: tuple[bytes, ...] = ()
-        if view is not None and view.own is not None and not made.exact_only:
-            part = self._sketches(replace(compared, text=view.own, rest=""), exact_only=False)
-            if isinstance(part, _TextFingerprint) and part.keys and not part.exact_only:
-                made, whole = self._reduced(made, part)
         record = self._record(page, made, track_url=track_url)
-        return record if view is None else replace(record, context=RecordContext(whole, view=view))
+        if view is None:
+            return record
+        part = self.without_repeated(record, view.own, is_template=view.is_template and not page.visible)
+        context = part.context or RecordContext()
+        return part if context.reason else replace(part, context=replace(context, view=view))
 
     def _sketches(self, compared: Page, *, exact_only: bool) -> _TextFingerprint | UncheckedPage:
         """Return what the detectors make of a text, without keys if none of them can compare it."""
@@ -129,27 +125,44 @@ class Fingerprinter:
         check_time()
         return self._joined(features.encoded, exact_only, prints)
 
-    def _reduced(self, whole: _TextFingerprint, part: _TextFingerprint) -> tuple[_TextFingerprint, tuple[bytes, ...]]:
-        """Return the sketches of a part of a text, and those of the whole one that it is also compared by.
+    def without_repeated(self, record: Record, own: str | None, *, is_template: bool) -> Record:
+        """Return the record of a page whose site repeats some of its text.
 
-        The hash of the text remains that of the whole one, so that a page that is seen again is unchanged whatever its
-        site repeats by then.
+        It is filed under the rest of its text, and searched for by this and by the whole text. The hash of the text
+        remains that of the whole one, so that a page that is seen again is unchanged whatever its site repeats by then.
+
+        Args:
+            record: of the whole text, which finds earlier pages of its URL too.
+            own: the text without what the site repeats; None: all is compared.
+            is_template: whether the site repeats all of the text. Then only the URL finds the page.
         """
+        by_url = tuple([key for key in record.keys[:1] if record.url and key == url_key(record.url)])
+        if is_template:
+            probes = tuple([key for key in record.lookup_keys if key in by_url])
+            return replace(record, keys=by_url, probes=probes, context=RecordContext(reason=TEMPLATE))
         at = text_sketch_index(self.detectors)
-        sketches = (*part.sketches[:at], whole.sketches[at], *part.sketches[at + 1 :])
-        own = frozenset(bucket_keys([(at, (part.sketches[at],))]) if at < len(self.detectors) else ())
-        text_key = bucket_keys([(at, (whole.sketches[at],))]) if at < len(self.detectors) else ()
-        keys = tuple([key for key in part.keys if key not in own])
-        probes = dict.fromkeys((*part.probes, *whole.probes))
-        # In the order in which a store computes them again from the sketches: by detector.
-        keys = (*text_key, *keys) if at == 0 else (*keys, *text_key)
-        others = (*whole.sketches[:at], b"", *whole.sketches[at + 1 :])
-        return _TextFingerprint(whole.text, False, sketches, keys, tuple(probes)), others
+        others = (*record.sketches[:at], b"", *record.sketches[at + 1 :])
+        if own is None or not any(others):  # only the hash of the text is compared
+            return record
+        part = self._sketches(Page.from_text(own), exact_only=False)
+        if isinstance(part, UncheckedPage) or not part.keys or part.exact_only:
+            return record
+        probes = tuple(dict.fromkeys((*record.lookup_keys, *part.probes)))
+        sketches = (*part.sketches[:at], record.sketches[at], *part.sketches[at + 1 :])
+        keys = by_url + self._keys_of_part(part, record.sketches[at], at)
+        return replace(record, keys=keys, sketches=sketches, probes=probes, context=RecordContext(others))
 
-    def _template_record(self, page: Page, made: _TextFingerprint, *, track_url: bool) -> Record:
-        """Return the record of a page that its site repeats as a whole: only its own URL finds it."""
-        record = self._record(page, made._replace(keys=(), probes=()), track_url=track_url)
-        return replace(record, context=RecordContext(reason=TEMPLATE))
+    def _keys_of_part(self, part: _TextFingerprint, text_hash: bytes, at: int) -> tuple[bytes, ...]:
+        """Return the keys of a part of a text, with the hash of the whole text in place of its own.
+
+        They are in the order in which a store computes them again from the sketches: by detector.
+        """
+        if at == len(self.detectors):
+            return part.keys
+        own = frozenset(bucket_keys([(at, (part.sketches[at],))]))
+        text_key = bucket_keys([(at, (text_hash,))])
+        keys = tuple([key for key in part.keys if key not in own])
+        return (*text_key, *keys) if at == 0 else (*keys, *text_key)
 
     def fingerprint_many(
         self, pages: Sequence[Page], views: Sequence[SiteView | None] = (), *, track_url: bool = True

@@ -21,18 +21,17 @@ import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import repeat
 from threading import Lock
-from typing import TYPE_CHECKING
-from zlib import crc32
+from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.errors import StoreError
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.stores.site_tables import MAX_SITE_CHARS, SiteTable, SiteView, unpack_site
 from dedupcrawl.text.features import compared_text
+from dedupcrawl.text.lines import MAX_READ_LINES, LineCounts, count_lines, without_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.site_tables import SiteTables
@@ -47,7 +46,6 @@ MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this sha
 MIN_LINE_BYTES = 20  #: shorter lines are not counted: cells and labels are many, and weigh little
 FIRST_LINES, LAST_LINES = 6, 10  #: new lines of a page that are counted: what a site repeats stands at either end
 MIN_LISTED = 2  #: linked headings within the main text of a page that lists others
-MAX_READ_LINES = 1000  #: of a page; the others are neither counted nor left out
 MAX_LOADED_LINES = 400_000  #: entries of all tables in a process, about 40 MB
 EXCHANGE_PAGES = 128  #: pages that a process counts before the store gets its counts
 
@@ -88,25 +86,27 @@ class SiteTracker:
 
     def view(self, page: Page) -> SiteView | None:
         """Return what the site knows of a page; None for a page without URL or text."""
-        site, lines = site_of(page.url), _lines_of(page)
-        if not site or len(site) > MAX_SITE_CHARS or not any(lines):
+        site = site_of(page.url)
+        if not site or len(site) > MAX_SITE_CHARS:
             return None
-        hashes, counts = self._counts(lines, site)
-        return _view(site, page, lines, hashes, counts)
+        text = compared_text(page)
+        lines = self._lines_of(text, site)
+        if not lines.total:
+            return None
+        counted, fresh = counted_lines(lines) if has_own_text(lines) and not is_list(page) else ((), 0)
+        return SiteView(site, counted, *compared_part(text, lines), new=fresh)
 
     def repeated(self, page: Page) -> list[RepeatedText]:
         """Return the lines of a page that its site repeats, in order."""
-        lines = _lines_of(page)
-        _, counts = self._counts(lines, site_of(page.url))
-        pairs = zip(lines, counts, strict=True)
-        return [RepeatedText(_decoded(line), pages) for line, pages in pairs if pages >= KNOWN_PAGES]
+        text = compared_text(page)
+        pairs = zip(text.split("\n", MAX_READ_LINES), self._lines_of(text, site_of(page.url)).pages, strict=False)
+        return [RepeatedText(line, pages) for line, pages in pairs if pages >= KNOWN_PAGES]
 
-    def _counts(self, lines: Sequence[bytes], site: str) -> tuple[list[int], list[int]]:
-        """Return for each line its hash, and the number of pages that have it."""
-        hashes = [*map(crc32, lines)]
+    def _lines_of(self, text: str, site: str) -> LineCounts:
+        """Return the lines of a text, and on how many pages of the site each is."""
         self._load(site)
         with self._lock:
-            return hashes, [*map(self._table(site).lines.get, hashes, repeat(0))]
+            return count_lines(text, self._table(site).lines, KNOWN_PAGES)
 
     def count(self, view: SiteView | None) -> None:
         """Count the lines of a page that is kept.
@@ -201,44 +201,42 @@ def repeated_lines(value: bytes) -> bytes:
     return SiteTable(len(lines), lines).pack(0.0) if lines else b""
 
 
-def _view(site: str, page: Page, lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> SiteView:
-    """Return the page as its site knows it, by its lines, their hashes, and the number of pages that have each."""
-    known = 0
-    new = total = sum(map(len, lines))
-    if any(counts):
-        new -= sum([len(line) for line, pages in zip(lines, counts, strict=True) if pages])
-        known = sum([len(line) for line, pages in zip(lines, counts, strict=True) if pages >= KNOWN_PAGES])
-    is_counted = new >= max(MIN_OWN_BYTES, MIN_OWN_SHARE * total) and not is_list(page)
-    counted, fresh = _counted(lines, hashes, counts) if is_counted else ((), 0)
-    left = total - known
-    if left <= MAX_TEMPLATE_SHARE * total:
-        return SiteView(site, counted, is_template=True, new=fresh)
-    if not known or left < max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * total):
-        return SiteView(site, counted, new=fresh)
-    own = b"\n".join([line for line, pages in zip(lines, counts, strict=True) if pages < KNOWN_PAGES])
-    return SiteView(site, counted, _decoded(own), new=fresh)
+class ComparedPart(NamedTuple):
+    """What is compared of a text."""
+
+    own: str | None = None  #: the text without what the site repeats; None: all is compared
+    is_template: bool = False  #: whether the site repeats all of the text
 
 
-def _counted(lines: Sequence[bytes], hashes: Sequence[int], counts: Sequence[int]) -> tuple[tuple[int, ...], int]:
+def has_own_text(lines: LineCounts) -> bool:
+    """Return whether a text has enough lines that no page of the site had before."""
+    return lines.new >= max(MIN_OWN_BYTES, MIN_OWN_SHARE * lines.total)
+
+
+def compared_part(text: str, lines: LineCounts) -> ComparedPart:
+    """Return what is compared of a text, by its lines as the site knows them."""
+    left = lines.total - lines.known
+    if left <= MAX_TEMPLATE_SHARE * lines.total and len(lines.sizes) < MAX_READ_LINES:
+        return ComparedPart(is_template=True)
+    if not lines.known or left < max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * lines.total):
+        return ComparedPart()
+    return ComparedPart(without_lines(text, [pages >= KNOWN_PAGES for pages in lines.pages]))
+
+
+def counted_lines(lines: LineCounts) -> tuple[tuple[int, ...], int]:
     """Return the hashes of the lines to count, and how many of them are new.
 
     Those are the lines that the site has had, and the first and last new ones.
     """
-    long = [at for at, line in enumerate(lines) if len(line) >= MIN_LINE_BYTES]
-    new = [hashes[at] for at in long if not counts[at]]
+    long = [each for each in zip(*lines[:3], strict=True) if each[1] >= MIN_LINE_BYTES]
+    new = [line for line, _, pages in long if not pages]
     if len(new) > FIRST_LINES + LAST_LINES:
         new = new[:FIRST_LINES] + new[-LAST_LINES:]
-    return (*[hashes[at] for at in long if counts[at]], *new), len(new)
+    if lines.new == lines.total:
+        return tuple(new), len(new)
+    return (*[line for line, _, pages in long if pages], *new), len(new)
 
 
 def is_list(page: Page) -> bool:
     """Return whether a page lists other pages, by linked headings in its text or by its title."""
     return page.listed >= MIN_LISTED or _lists(page.title.lstrip()) is not None
-
-
-def _lines_of(page: Page) -> list[bytes]:
-    return compared_text(page).encode("utf-8", "surrogatepass").split(b"\n", MAX_READ_LINES)[:MAX_READ_LINES]
-
-
-def _decoded(text: bytes) -> str:
-    return text.decode("utf-8", "surrogatepass")

@@ -103,6 +103,7 @@ static PyMethodDef functions[] = {
     METHOD("utf8_length", module_utf8_length, METH_O),
     METHOD("least_hashes", module_least_hashes, METH_FASTCALL),
     METHOD("weigh_bits", module_weigh_bits, METH_FASTCALL),
+    METHOD("count_lines", module_count_lines, METH_FASTCALL),
     {NULL, NULL, 0, NULL},
 };
 
@@ -117,6 +118,7 @@ static int
 module_exec(PyObject *module)
 {
     ModuleState *state = PyModule_GetState(module);
+    make_crc_tables();
 #define ADD(TYPE)                                              \
     if (!add_type(module, &TYPE##_spec, &state->TYPE)) {       \
         return -1;                                             \

@@ -90,6 +90,10 @@ int sketch_points(TextSketcherObject *sketcher, const PackedText *text, uint8_t 
 /* Return the bytes of a sketch: tag, length of the text, number of shingles, slots. See detectors/minhash.py. */
 PyObject *sketch_as_bytes(unsigned char tag, Py_ssize_t length, Py_ssize_t shingles, const uint8_t *slots, int count);
 
+/* lines.c; the tables are the same whoever makes them */
+void make_crc_tables(void);
+PyObject *module_count_lines(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
 /* Run a statement; without the GIL if the work is long. */
 #define RUN(work, statement)               \
     do {                                   \

@@ -1,0 +1,298 @@
+/* The lines of a string, with their hashes. The reference is text/lines.py. */
+#include "types.h"
+
+#include <string.h>
+
+#if defined(__GNUC__) && defined(__x86_64__)
+#include <immintrin.h>
+#define HAS_FOLDING 1
+#endif
+
+#define CRC_TABLES 16 /* bytes that are read at a time */
+#define CRC_POLYNOMIAL 0xEDB88320u
+#define CHUNK 1024 /* code points that are encoded at a time */
+#define STEP 16    /* of these in one step where they are ASCII */
+
+static uint32_t crc_tables[CRC_TABLES][256];
+static int can_fold; /* whether the processor multiplies polynomials */
+
+void
+make_crc_tables(void)
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t crc = i;
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (crc & 1 ? CRC_POLYNOMIAL : 0);
+        }
+        crc_tables[0][i] = crc;
+    }
+    for (int table = 1; table < CRC_TABLES; table++) {
+        for (int i = 0; i < 256; i++) {
+            uint32_t before = crc_tables[table - 1][i];
+            crc_tables[table][i] = before >> 8 ^ crc_tables[0][before & 0xFF];
+        }
+    }
+#ifdef HAS_FOLDING
+    can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+#endif
+}
+
+#define AT(TABLE, WORD, BYTE) crc_tables[TABLE][(WORD) >> 8 * (BYTE)&0xFF]
+#define FOUR(TABLE, WORD) \
+    (AT((TABLE) + 3, WORD, 0) ^ AT((TABLE) + 2, WORD, 1) ^ AT((TABLE) + 1, WORD, 2) ^ AT(TABLE, WORD, 3))
+
+static inline uint32_t
+little_endian(const uint8_t *data)
+{
+    return (uint32_t)data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16 | (uint32_t)data[3] << 24;
+}
+
+#ifdef HAS_FOLDING
+#define FOLD(STATE, FACTORS) \
+    _mm_xor_si128(_mm_clmulepi64_si128(STATE, FACTORS, 0x00), _mm_clmulepi64_si128(STATE, FACTORS, 0x11))
+#define LOAD(DATA) _mm_loadu_si128((const __m128i *)(DATA))
+#define FOLDED_BYTES 16
+
+/* Go on with a CRC-32 of a multiple of 16 bytes, by products of polynomials: V. Gopal and others, "Fast CRC Computation
+ * for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009, with the constants of its reflected variant. */
+__attribute__((target("pclmul,sse4.1"))) static uint32_t
+fold_into_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size)
+{
+    const __m128i by_four = _mm_set_epi64x(0x01C6E41596, 0x0154442BD4);
+    const __m128i by_one = _mm_set_epi64x(0x00CCAA009E, 0x01751997D0);
+    const __m128i to_half = _mm_set_epi64x(0, 0x0163CD6124);
+    const __m128i barrett = _mm_set_epi64x(0x01F7011641, 0x01DB710641);
+    const __m128i low = _mm_setr_epi32(~0, 0, ~0, 0);
+    __m128i state = _mm_xor_si128(LOAD(data), _mm_cvtsi32_si128((int)crc));
+    data += 16, size -= 16;
+    if (size >= 112) {
+        __m128i two = LOAD(data), three = LOAD(data + 16), four = LOAD(data + 32);
+        for (data += 48, size -= 48; size >= 64; data += 64, size -= 64) {
+            state = _mm_xor_si128(FOLD(state, by_four), LOAD(data));
+            two = _mm_xor_si128(FOLD(two, by_four), LOAD(data + 16));
+            three = _mm_xor_si128(FOLD(three, by_four), LOAD(data + 32));
+            four = _mm_xor_si128(FOLD(four, by_four), LOAD(data + 48));
+        }
+        state = _mm_xor_si128(FOLD(state, by_one), two);
+        state = _mm_xor_si128(FOLD(state, by_one), three);
+        state = _mm_xor_si128(FOLD(state, by_one), four);
+    }
+    for (; size >= 16; data += 16, size -= 16) {
+        state = _mm_xor_si128(FOLD(state, by_one), LOAD(data));
+    }
+    state = _mm_xor_si128(_mm_srli_si128(state, 8), _mm_clmulepi64_si128(state, by_one, 0x10));
+    __m128i rest = _mm_srli_si128(state, 4);
+    state = _mm_xor_si128(_mm_clmulepi64_si128(_mm_and_si128(state, low), to_half, 0x00), rest);
+    __m128i product = _mm_clmulepi64_si128(_mm_and_si128(state, low), barrett, 0x10);
+    product = _mm_clmulepi64_si128(_mm_and_si128(product, low), barrett, 0x00);
+    return (uint32_t)_mm_extract_epi32(_mm_xor_si128(state, product), 1);
+}
+#endif
+
+/* Go on with a CRC-32 (that of zlib, before its last inversion); by tables 16 bytes at a time ("slicing"). */
+static uint32_t
+add_to_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size)
+{
+#ifdef HAS_FOLDING
+    if (can_fold && size >= FOLDED_BYTES) {
+        Py_ssize_t folded = size - size % FOLDED_BYTES;
+        crc = fold_into_crc(crc, data, folded);
+        data += folded;
+        size -= folded;
+    }
+#endif
+    for (; size >= CRC_TABLES; data += CRC_TABLES, size -= CRC_TABLES) {
+        uint32_t one = little_endian(data) ^ crc, two = little_endian(data + 4);
+        uint32_t three = little_endian(data + 8), four = little_endian(data + 12);
+        crc = FOUR(12, one) ^ FOUR(8, two) ^ FOUR(4, three) ^ FOUR(0, four);
+    }
+    while (size-- > 0) {
+        crc = crc >> 8 ^ crc_tables[0][(crc ^ *data++) & 0xFF];
+    }
+    return crc;
+}
+
+/* A line in UTF-8; lone surrogates are encoded too. */
+typedef struct {
+    uint32_t crc;
+    Py_ssize_t size;
+} HashedLine;
+
+static HashedLine
+hash_ascii_line(const uint8_t *data, Py_ssize_t size)
+{
+    return (HashedLine){.crc = ~add_to_crc(~0u, data, size), .size = size};
+}
+
+/* Write a code point that takes three bytes, and one byte behind it. */
+static inline uint8_t *
+put_three(uint8_t *out, uint32_t code)
+{
+#if PY_LITTLE_ENDIAN
+    uint32_t bytes = (0xE0 | code >> 12) | (0x80 | (code >> 6 & 0x3F)) << 8 | (0x80 | (code & 0x3F)) << 16;
+    memcpy(out, &bytes, sizeof bytes); /* one store */
+    return out + 3;
+#else
+    return put_utf8(out, code);
+#endif
+}
+
+/* Define the function that hashes a line of a string with code points of a type, from `*place` on, and moves that behind
+ * its newline. Runs of ASCII are copied `STEP` code points at a time: the compiler makes one instruction of each loop. Of
+ * the code points above ASCII most take three bytes. */
+#define DEFINE_HASH_LINE(NAME, POINT)                                                         \
+    static HashedLine NAME(const POINT *points, Py_ssize_t length, Py_ssize_t *place)         \
+    {                                                                                         \
+        HashedLine line = {.crc = ~0u, .size = 0};                                            \
+        uint8_t encoded[4 * CHUNK];                                                           \
+        Py_ssize_t i = *place;                                                                \
+        while (i < length && points[i] != '\n') {                                             \
+            uint8_t *end = encoded;                                                           \
+            Py_ssize_t until = length - i > CHUNK ? i + CHUNK : length;                       \
+            while (i < until && points[i] != '\n') {                                          \
+                while (i + STEP <= until) {                                                   \
+                    POINT all = 0, newlines = 0;                                              \
+                    for (int k = 0; k < STEP; k++) {                                          \
+                        all |= points[i + k];                                                 \
+                        newlines |= points[i + k] == '\n';                                    \
+                    }                                                                         \
+                    if (all >= 0x80 || newlines) {                                            \
+                        break;                                                                \
+                    }                                                                         \
+                    for (int k = 0; k < STEP; k++) {                                          \
+                        end[k] = (uint8_t)points[i + k];                                      \
+                    }                                                                         \
+                    i += STEP;                                                                \
+                    end += STEP;                                                              \
+                }                                                                             \
+                Py_ssize_t next = until - i > STEP ? i + STEP : until;                        \
+                for (; i < next && points[i] != '\n'; i++) {                                  \
+                    uint32_t code = points[i];                                                \
+                    if (code >= 0x800 && code < 0x10000) {                                    \
+                        end = put_three(end, code);                                           \
+                    } else {                                                                  \
+                        end = put_utf8(end, code);                                            \
+                    }                                                                         \
+                }                                                                             \
+            }                                                                                 \
+            line.crc = add_to_crc(line.crc, encoded, end - encoded);                          \
+            line.size += end - encoded;                                                       \
+        }                                                                                     \
+        *place = i + 1;                                                                       \
+        line.crc = ~line.crc;                                                                 \
+        return line;                                                                          \
+    }
+
+DEFINE_HASH_LINE(hash_ucs1_line, Py_UCS1)
+DEFINE_HASH_LINE(hash_ucs2_line, Py_UCS2)
+DEFINE_HASH_LINE(hash_ucs4_line, Py_UCS4)
+
+/* Hash the line that begins at a place, and move that behind its newline. */
+static HashedLine
+hash_line(PyObject *text, Py_ssize_t *place)
+{
+    const void *data = PyUnicode_DATA(text);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    if (PyUnicode_IS_ASCII(text)) {
+        const uint8_t *start = (const uint8_t *)data + *place;
+        const uint8_t *newline = *place < length ? memchr(start, '\n', (size_t)(length - *place)) : NULL;
+        Py_ssize_t size = newline == NULL ? length - *place : newline - start;
+        *place += size + 1;
+        return hash_ascii_line(start, size);
+    }
+    switch (PyUnicode_KIND(text)) {
+    case PyUnicode_1BYTE_KIND:
+        return hash_ucs1_line(data, length, place);
+    case PyUnicode_2BYTE_KIND:
+        return hash_ucs2_line(data, length, place);
+    default:
+        return hash_ucs4_line(data, length, place);
+    }
+}
+
+typedef struct {
+    PyObject *hashes, *sizes, *pages; /* lists */
+    Py_ssize_t total, new, known;     /* bytes */
+} Lines;
+
+/* Add a number to a list; returns 0 with an exception. */
+static int
+append_number(PyObject *list, PyObject *number)
+{
+    int added = number != NULL && PyList_Append(list, number) == 0;
+    Py_XDECREF(number);
+    return added;
+}
+
+/* Return a new reference to the number of pages of a line, 0 for an unknown one; NULL with an exception. */
+static PyObject *
+pages_of(PyObject *table, PyObject *hash)
+{
+    PyObject *found = PyDict_GetItemWithError(table, hash);
+    if (found != NULL) {
+        return Py_NewRef(found);
+    }
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(0);
+}
+
+static int
+add_line(Lines *lines, PyObject *table, long least, uint32_t crc, Py_ssize_t size)
+{
+    PyObject *hash = PyLong_FromUnsignedLong(crc);
+    PyObject *found = hash == NULL ? NULL : pages_of(table, hash);
+    long pages = found == NULL ? -1 : PyLong_AsLong(found);
+    if (pages < 0) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ValueError, "a line on a negative number of pages");
+        }
+        Py_XDECREF(hash);
+        Py_XDECREF(found);
+        return 0;
+    }
+    lines->total += size;
+    lines->new += pages ? 0 : size;
+    lines->known += pages >= least ? size : 0;
+    int is_hashed = append_number(lines->hashes, hash);
+    int is_found = append_number(lines->pages, found);
+    return is_hashed && is_found && append_number(lines->sizes, PyLong_FromSsize_t(size));
+}
+
+static int
+add_lines(Lines *lines, PyObject *text, PyObject *table, long least, Py_ssize_t most)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text), place = 0;
+    for (Py_ssize_t count = 0; count < most && place <= length; count++) {
+        HashedLine line = hash_line(text, &place);
+        if (!add_line(lines, table, least, line.crc, line.size)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* count_lines(text, pages, known, most) -> (hashes, sizes, pages, total, new, known): the lines as a site knows them */
+PyObject *
+module_count_lines(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 4 || !is_string(args[0]) || !PyDict_Check(args[1])) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "count_lines() takes a text, a dictionary, and two numbers");
+        }
+        return NULL;
+    }
+    long least = PyLong_AsLong(args[2]);
+    Py_ssize_t most = PyLong_AsSsize_t(args[3]);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    Lines lines = {PyList_New(0), PyList_New(0), PyList_New(0), 0, 0, 0};
+    PyObject *result = NULL;
+    if (lines.hashes != NULL && lines.sizes != NULL && lines.pages != NULL
+        && add_lines(&lines, args[0], args[1], least, most)) {
+        result = Py_BuildValue("OOOnnn", lines.hashes, lines.sizes, lines.pages, lines.total, lines.new, lines.known);
+    }
+    Py_XDECREF(lines.hashes);
+    Py_XDECREF(lines.sizes);
+    Py_XDECREF(lines.pages);
+    return result;
+}

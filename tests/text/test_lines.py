@@ -1,0 +1,83 @@
+"""The lines of a text: the compiled kernel and Python read the same, and the hashes are those that stores keep."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dedupcrawl.text import features
+from dedupcrawl.text.lines import MAX_READ_LINES, LineCounts, count_lines, encoded_lines, without_lines
+from tests.text.test_kernel import by_numpy, compiled, texts
+from tests.texts import CHINESE, ENGLISH
+
+KNOWN = 3
+#: Sizes around those at which the kernel takes another way: 16 bytes, 64 and 112, and chunks of 1,024 code points.
+SIZES = st.sampled_from([0, 1, 15, 16, 17, 31, 32, 63, 64, 111, 112, 113, 127, 128, 200, 1023, 1024, 1025, 2100])
+ends = st.sampled_from("b中\n")
+runs = st.builds(lambda size, of, other: of * size + other, SIZES, st.sampled_from("aé中😀\n"), ends)
+lines = st.lists(st.one_of(runs, texts), max_size=6).map("\n".join)
+
+
+def test_the_values_are_those_that_stores_keep() -> None:
+    found = count_lines(f"weir\n\n{CHINESE[:4]}\n\ud800", {0x7A4B6A1C: 5, crc32(b"weir"): 2, 0: 7}, KNOWN)
+    assert found == LineCounts(
+        hashes=[crc32(b"weir"), 0, crc32(CHINESE[:4].encode()), crc32(b"\xed\xa0\x80")],
+        sizes=[4, 0, 12, 3],
+        pages=[2, 7, 0, 0],
+        total=19,
+        new=15,
+        known=0,
+    )
+    assert crc32(b"123456789") == count_lines("123456789", {}, KNOWN).hashes[0] == 0xCBF43926
+
+
+@compiled
+@settings(max_examples=300)
+@given(lines, st.dictionaries(st.integers(0, 5), st.integers(0, 255), max_size=6))
+@example("\n" * (MAX_READ_LINES + 2), {})
+@example("", {})
+def test_the_kernel_reads_what_python_reads(text: str, pages: dict[int, int]) -> None:
+    hashes = count_lines(text, {}, KNOWN).hashes
+    table = {hashes[place % len(hashes)]: number for place, number in pages.items()}
+    assert count_lines(text, table, KNOWN) == by_numpy(lambda: count_lines(text, table, KNOWN))
+
+
+@given(lines)
+def test_the_hash_of_a_line_is_that_of_its_bytes(text: str) -> None:
+    encoded = text.encode("utf-8", "surrogatepass").split(b"\n")[:MAX_READ_LINES]
+    assert encoded_lines(text) == encoded
+    assert count_lines(text, {}, KNOWN).hashes == [*map(crc32, encoded)]
+
+
+@given(texts, st.data())
+def test_a_text_without_some_of_its_lines(text: str, data: st.DataObject) -> None:
+    every = text.split("\n")
+    left_out = data.draw(st.lists(st.booleans(), min_size=len(every), max_size=len(every)))
+    expected = "\n".join(line for line, out in zip(every, left_out, strict=True) if not out)
+    assert without_lines(text, left_out) == expected
+
+
+def test_lines_that_are_not_read_remain() -> None:
+    text = "\n".join(f"line {number}" for number in range(MAX_READ_LINES + 9))
+    found = count_lines(text, {}, KNOWN)
+    assert len(found.hashes) == MAX_READ_LINES
+    assert without_lines(text, [True] * MAX_READ_LINES).split("\n") == text.split("\n")[MAX_READ_LINES:]
+
+
+@compiled
+@pytest.mark.parametrize(
+    "given", [(b"text", {}, 3, 9), ("text", [], 3, 9), ("text", {}, 3), ("t", {crc32(b"t"): -1}, 3, 9)]
+)
+def test_what_the_kernel_refuses(given: tuple[object, ...]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        features.loaded().count_lines(*given)
+
+
+@compiled
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE])
+def test_a_damaged_table_is_an_error(text: str) -> None:
+    with pytest.raises(TypeError):
+        features.loaded().count_lines(text, {crc32(text.encode()): "3"}, KNOWN, MAX_READ_LINES)
