@@ -33,7 +33,7 @@ Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 #: numpy types by Arrow types; a boolean is one bit in Arrow.
 _NUMPY_TYPES = {pa.int8(): np.int8, pa.int32(): np.int32, pa.int64(): np.int64}
-_NUMPY_TYPES |= {pa.uint64(): np.uint64, pa.float64(): np.float64}
+_NUMPY_TYPES |= {pa.uint32(): np.uint32, pa.uint64(): np.uint64, pa.float64(): np.float64}
 
 
 def arrow_array(values: Numbers | Flags, null: Flags | None = None) -> pa.Array:

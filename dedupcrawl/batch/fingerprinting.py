@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from dedupcrawl.batch.columns import FingerprintTableBuilder, fill_probes, fingerprint_schema
 from dedupcrawl.batch.formats import BadRow, PartError, format_named
-from dedupcrawl.batch.workdir import PartState, Workdir, read_site_tables, write_state
+from dedupcrawl.batch.repeated_text import TEXT_SCHEMA, TextTableBuilder
+from dedupcrawl.batch.workdir import PartState, Workdir, write_state
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
 from dedupcrawl.fingerprinting import without_fragment
@@ -44,6 +45,7 @@ class FingerprintedChunk:
     rows: int  #: rows in ``data``
     data: bytes  #: a serialized record batch
     sketches: int  #: sketches of each record
+    texts: bytes = b""  #: a serialized record batch of the texts; b"" without site memory
     bad: tuple[BadRow, ...] = ()
     broken: tuple[int, str] | None = None  #: first row that cannot be read, and why; the rows after it are not read
 
@@ -58,13 +60,12 @@ class RowFingerprinter:
     def __init__(self, job: Job) -> None:
         self._fields = job.fields
         self._sketches = job.sketches
-        self._dedup = Deduplicator(config=job.config, site_memory=bool(job.site_tables))
-        if job.site_tables:  # they are not counted on: a page that is fingerprinted is not kept yet
-            self._dedup.store.merge_sites(read_site_tables(Workdir(job.out)))
+        self._has_memory = job.config.site_memory
+        self._dedup = Deduplicator(config=job.config, site_memory=False)  # all text, see repeated_text.py
 
     def fingerprint(self, format: str, chunk: Chunk) -> FingerprintedChunk:
         """Parse and fingerprint a chunk; unreadable rows are returned, not raised."""
-        builder, bad = FingerprintTableBuilder(self._sketches), []
+        builder, texts, bad = FingerprintTableBuilder(self._sketches), TextTableBuilder(), []
         end = chunk.first + chunk.count
         broken: tuple[int, str] | None = None
 
@@ -79,21 +80,22 @@ class RowFingerprinter:
             except PartError as error:
                 end, broken = error.row, (error.row, error.why)
 
-        self.add(builder, readable())
+        self.add(builder, readable(), texts)
         rows, data = len(builder), builder.batch().serialize().to_pybytes()
-        return FingerprintedChunk(end, chunk.read, rows, data, self._sketches, tuple(bad), broken)
+        read = texts.batch().serialize().to_pybytes() if self._has_memory else b""
+        return FingerprintedChunk(end, chunk.read, rows, data, self._sketches, read, tuple(bad), broken)
 
-    def add(self, builder: FingerprintTableBuilder, rows: Iterable[Row]) -> None:
-        """Fingerprint rows and add them to a table."""
+    def add(self, builder: FingerprintTableBuilder, rows: Iterable[Row], texts: TextTableBuilder) -> None:
+        """Fingerprint rows, and add them and, with site memory, their texts to tables."""
         pending: list[_ParsedRow] = []
         size = 0
         for row in rows:
             pending.append(self._parse(row))
             size += pending[-1].length
             if size > _CHARS_PER_BATCH:
-                self._add_all(builder, pending)
+                self._add_all(builder, pending, texts)
                 pending, size = [], 0
-        self._add_all(builder, pending)
+        self._add_all(builder, pending, texts)
 
     def _parse(self, row: Row) -> _ParsedRow:
         about = (row.number, row.url, row.time, row.size)
@@ -102,10 +104,12 @@ class RowFingerprinter:
         page = self._dedup.read(html=row.html, text=row.text, url=row.url, content_type=row.content_type)
         return _ParsedRow(*about, page if isinstance(page, Page) else page.reason or "error")
 
-    def _add_all(self, builder: FingerprintTableBuilder, rows: Sequence[_ParsedRow]) -> None:
+    def _add_all(self, builder: FingerprintTableBuilder, rows: Sequence[_ParsedRow], texts: TextTableBuilder) -> None:
         records = iter(self._dedup.fingerprint_many([each.page for each in rows if isinstance(each.page, Page)]))
         for each in rows:
             record = next(records) if isinstance(each.page, Page) else each.page
+            if self._has_memory:
+                texts.add(each.page if isinstance(record, Record) and isinstance(each.page, Page) else None)
             about: dict[str, Any] = {"time": each.time, "length": each.length, "size": each.size}
             if isinstance(record, Record):
                 builder.add(each.number, record, **about)
@@ -147,14 +151,14 @@ def fingerprint_part(job: Job, work: Workdir, part: Part) -> PartState:
 
 
 def write_fingerprints(job: Job, work: Workdir, part: Part, chunks: Iterable[FingerprintedChunk]) -> PartState:
-    """Write the fingerprints of a part, then the state of the file they were made from.
+    """Write the fingerprints and the texts of a part, then the state of the file they were made from.
 
     Raises DedupError if the files cannot be written, if the input changes while it is read, and for bad
     rows unless the job skips them.
     """
     state = _current_state(job, part)
-    with atomic_output(work.fingerprints(part.name)) as path:
-        state = _write_chunks(job, part, path, chunks, state)
+    with atomic_output(work.fingerprints(part.name)) as path, atomic_output(work.texts(part.name)) as texts:
+        state = _write_chunks(job, part, (path, texts), chunks, state)
         if state.broken is None and not _current_state(job, part).has_same_input(state):
             raise DedupError(f"{part.path}: the file was changed while it was read")
     write_state(work.part_state(part.name), state)
@@ -179,12 +183,15 @@ def _current_state(job: Job, part: Part) -> PartState:
 
 
 def _write_chunks(
-    job: Job, part: Part, path: Path, chunks: Iterable[FingerprintedChunk], state: PartState
+    job: Job, part: Part, paths: tuple[Path, Path], chunks: Iterable[FingerprintedChunk], state: PartState
 ) -> PartState:
+    schemas = (fingerprint_schema(job.sketches), TEXT_SCHEMA)
     try:
-        with _ArrowWriter(path, job.sketches) as writer:
+        with _ArrowWriter(paths[0], schemas[0]) as writer, _ArrowWriter(paths[1], schemas[1]) as texts:
             for chunk in _raise_at_break(part, chunks):
                 writer.write(chunk.batch())
+                if chunk.texts:
+                    texts.write(pa.ipc.read_record_batch(pa.py_buffer(chunk.texts), TEXT_SCHEMA))
                 state = _with_bad_rows(state, chunk)
                 if not job.skip_bad:
                     check_readable(part, state)
@@ -217,8 +224,8 @@ def _with_bad_rows(state: PartState, chunk: FingerprintedChunk) -> PartState:
 class _ArrowWriter:
     """Writes an Arrow file; joins small batches to at least :data:`ROWS_PER_BATCH` rows."""
 
-    def __init__(self, path: Path, sketches: int) -> None:
-        self._schema = fingerprint_schema(sketches)
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
         self._file = pa.OSFile(str(path), "wb")
         self._writer = pa.ipc.new_file(self._file, self._schema)
         self._pending: list[pa.RecordBatch] = []
@@ -242,5 +249,5 @@ class _ArrowWriter:
     def _flush(self) -> None:
         if self._pending:
             for batch in pa.Table.from_batches(self._pending).combine_chunks().to_batches():
-                self._writer.write_batch(fill_probes(batch))
+                self._writer.write_batch(fill_probes(batch) if "probes" in self._schema.names else batch)
             self._pending = []

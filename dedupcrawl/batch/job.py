@@ -62,8 +62,6 @@ class Job:
     namespace: str | None = None  #: namespace in these stores; None: the only one that exists
     skip_bad: bool = False  #: whether to leave out and list unreadable rows instead of stopping
     workers: int = 0  #: number of worker processes; 0: one for each core
-    #: digest of the tables of sites that the fingerprints depend on (``Workdir.site_tables``); "": all text is compared
-    site_tables: str = ""
 
     def __post_init__(self) -> None:
         check_prefer(self.prefer)
@@ -109,7 +107,7 @@ class Job:
     def fingerprint_digest(self) -> str:
         """A digest of everything that fingerprints depend on, except the pages."""
         parts = (self.scheme, self.reading, asdict(self.fields), LAYOUT_VERSION, package_version())
-        return digest((*parts, *self._secret.values(), *filter(None, [self.site_tables])))
+        return digest((*parts, *self._secret.values()))
 
     @property
     def reading(self) -> dict[str, object]:
@@ -234,13 +232,18 @@ class Corpus:
         return 0 if job.latest else self.prior
 
 
-def open_corpus(work: Workdir, parts: Sequence[Part], *, prior: bool = True) -> Corpus:
+def open_corpus(work: Workdir, parts: Sequence[Part], *, prior: bool = True, whole: bool = False) -> Corpus:
     """Map the fingerprints of a run into memory.
 
-    ``prior``: put the prior pages in front, if there are any.
+    Args:
+        work: the folder of the run.
+        parts: its inputs.
+        prior: put the prior pages in front, if there are any.
+        whole: take those of the whole texts, and not those without what sites repeat.
     """
+    path_of = work.fingerprints if whole else work.compared
     first = read_batches(work.prior_pages) if prior and work.prior_pages.exists() else []
-    batches = [read_batches(work.fingerprints(part.name)) for part in parts]
+    batches = [read_batches(path_of(part.name)) for part in parts]
     counts = [sum(batch.num_rows for batch in of_one) for of_one in (first, *batches)]
     spans = pairwise(accumulate(counts))
     return Corpus(

@@ -17,11 +17,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from dedupcrawl.batch.fingerprinting import fingerprint_chunk, write_fingerprints
 from dedupcrawl.batch.formats import Chunk, PartError, format_named
 from dedupcrawl.batch.output import write_output
+from dedupcrawl.batch.site_pass import (
+    batch_count,
+    count_sites,
+    count_state,
+    leave_out_batch,
+    leave_out_state,
+    site_tasks,
+    write_reduced,
+)
 from dedupcrawl.batch.solver import solve
 from dedupcrawl.errors import DedupError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedupcrawl.batch.fingerprinting import FingerprintedChunk
     from dedupcrawl.batch.formats import Part
@@ -48,6 +57,27 @@ class LocalEngine:
             chunks = _ChunkQueue(self._job, workers, parts, progress)
             for part in parts:
                 write_fingerprints(self._job, self._work, part, chunks.of(part))
+
+    def count_sites(self, corpus: Corpus, progress: Progress) -> dict[str, bytes]:
+        """Count what sites repeat, some sites in each task."""
+        state = count_state(self._job, self._work, [part for part, _, _ in corpus.spans])
+        found: dict[str, bytes] = {}
+        with open_worker_pool(self._job.workers) as workers:
+            tasks = ((count_sites, (state, rows)) for rows in site_tasks(self._job, self._work, corpus))
+            for tables in _in_order(workers, tasks, "counting what sites repeat"):
+                found |= tables
+        progress.advance(len(corpus.table), len(corpus.table))
+        return found
+
+    def leave_out(self, parts: Sequence[Part], digest: str, progress: Progress) -> None:
+        """Rewrite the fingerprints of parts, their batches in all worker processes."""
+        state = leave_out_state(self._job, self._work, digest)
+        with open_worker_pool(self._job.workers) as workers:
+            for part in parts:
+                calls = [(state, part.name, number) for number in range(batch_count(self._work, part.name))]
+                found = _in_order(workers, ((leave_out_batch, call) for call in calls), str(part.path))
+                write_reduced(self._job, self._work, part.name, found)
+                progress.advance(1, 0)
 
     def solve(self, corpus: Corpus, progress: Progress) -> SolverResult:
         """Judge every row, in this process."""
@@ -129,6 +159,19 @@ class _ChunkQueue:
                 yield part, PartError(str(part.path), rows, error.strerror or str(error))
             else:
                 yield part, None
+
+
+def _in_order(
+    workers: WorkerPool, calls: Iterable[tuple[Callable[..., T], tuple[Any, ...]]], place: str
+) -> Iterator[T]:
+    """Run tasks, some ahead, and yield their results in order; ``place`` as for :func:`result_of`."""
+    submitted: deque[Future[T]] = deque()
+    for task, given in calls:
+        submitted.append(workers.submit(task, *given))
+        if len(submitted) >= CHUNKS_AHEAD * workers.count:
+            yield result_of(submitted.popleft(), place)
+    while submitted:
+        yield result_of(submitted.popleft(), place)
 
 
 class WorkerPool(Protocol):

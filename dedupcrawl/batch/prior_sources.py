@@ -32,7 +32,7 @@ from dedupcrawl.batch.columns import (
 )
 from dedupcrawl.batch.job import ARRIVAL, display_location, is_store_url, open_corpus, ranked_rows
 from dedupcrawl.batch.verdicts import replaced_prior_pages
-from dedupcrawl.batch.workdir import Workdir, read_finished, write_site_tables
+from dedupcrawl.batch.workdir import Workdir, read_finished, read_site_tables
 from dedupcrawl.errors import DedupError, SettingError, StoreError, StoreMismatchError
 from dedupcrawl.sites.site_memory import repeated_lines
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
@@ -143,14 +143,13 @@ def write_prior_pages(job: Job, work: Workdir, parts: Sequence[Part], sources: S
                 writer.write_batch(_with_constant(new, SOURCE_FIELD, source.name))
 
 
-def with_site_tables(job: Job, work: Workdir, sources: Sequence[PriorSource]) -> Job:
-    """Write what the sites of these sources repeat into the work folder, and return the job that depends on it."""
+def given_site_tables(job: Job, sources: Sequence[PriorSource]) -> dict[str, bytes]:
+    """Return what sites repeat by these sources."""
     found: dict[str, bytes] = {}
     for source in sources if job.config.site_memory else ():
         for site, value in source.site_tables(job).items():
             found[site] = merge_site(found.get(site), value)
-    repeated = {site: table for site, value in found.items() if (table := repeated_lines(value))}
-    return replace(job, site_tables=write_site_tables(work, repeated))
+    return {site: table for site, value in sorted(found.items()) if (table := repeated_lines(value))}
 
 
 def _with_constant(batch: pa.RecordBatch, field: pa.Field, value: str) -> pa.RecordBatch:
@@ -213,8 +212,8 @@ class BatchSource:
         return replaced_prior_pages(self.work)
 
     def site_tables(self, job: Job) -> dict[str, bytes]:  # noqa: ARG002
-        """Return nothing: a batch counts nothing."""
-        return {}
+        """Return what sites repeat by that batch."""
+        return read_site_tables(self.work)
 
     def batches(self, job: Job, keys: Numbers, excluded: set[RowLocation]) -> Iterator[pa.RecordBatch]:
         """Yield its kept pages with any of the keys, in the order in which it judged them."""
@@ -239,7 +238,7 @@ class BatchSource:
         keep = numpy_array(verdicts.column("keep"))
         joined = numpy_array(verdicts.column("joined"))
         clusters = verdicts.column("cluster")
-        for batch in read_batches(self.work.fingerprints(part)):
+        for batch in read_batches(self.work.compared(part)):
             numbers = numpy_array(batch.column("row"))
             wanted = keep[numbers] & _has_any_key(batch, keys) & ~np.isin(numbers, list(replaced))
             if wanted.any():

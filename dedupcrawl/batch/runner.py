@@ -22,7 +22,8 @@ from dedupcrawl.batch.output import (
     is_output_current,
     summarize,
 )
-from dedupcrawl.batch.prior_sources import open_prior_sources, with_secret, with_site_tables, write_prior_pages
+from dedupcrawl.batch.prior_sources import given_site_tables, open_prior_sources, with_secret, write_prior_pages
+from dedupcrawl.batch.repeated_text import join_tables
 from dedupcrawl.batch.solver import RELATIONS
 from dedupcrawl.batch.verdicts import BatchVerdictWriter, unchecked_reasons, write_superseded
 from dedupcrawl.batch.workdir import (
@@ -32,6 +33,7 @@ from dedupcrawl.batch.workdir import (
     Workdir,
     read_part_state,
     read_state,
+    write_site_tables,
     write_state,
 )
 from dedupcrawl.errors import DedupError, package_version
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """Does the three steps of a batch. It writes the files that :class:`Workdir` names.
+    """Does the steps of a batch. It writes the files that :class:`Workdir` names.
 
     Progress is reported in bytes of input while fingerprinting, else in rows. All methods raise DedupError if
     a file cannot be read or written.
@@ -59,6 +61,12 @@ class Engine(Protocol):
 
     def fingerprint(self, parts: Sequence[Part], progress: Progress) -> None:
         """Write the fingerprints of parts as ``fingerprint_part`` does."""
+
+    def count_sites(self, corpus: Corpus, progress: Progress) -> dict[str, bytes]:
+        """Return what sites repeat, as packed tables, by a corpus of whole texts."""
+
+    def leave_out(self, parts: Sequence[Part], digest: str, progress: Progress) -> None:
+        """Write the fingerprints of parts without what sites repeat (``Workdir.site_tables``, with this digest)."""
 
     def solve(self, corpus: Corpus, progress: Progress) -> SolverResult:
         """Judge every row of a corpus as :func:`~dedupcrawl.batch.solver.solve` does."""
@@ -110,8 +118,7 @@ class _BatchRun:
         self._check_same_job(about)
         sources = open_prior_sources(self._job)
         check_export_target(self._job)
-        if self._given_engine is None:
-            self._job = with_site_tables(self._job, self._work, sources)
+        self._given_tables = given_site_tables(self._job, sources)
         self._engine = self._given_engine or LocalEngine(self._job, self._work)
         write_state(self._work.job, about)
         remaining = [part for part in self._parts if not self._is_fingerprinted(part)]
@@ -121,6 +128,7 @@ class _BatchRun:
         self._work.summary.unlink(missing_ok=True)
         self._fingerprint(remaining)
         if not self._is_solved(sources):
+            self._leave_out_repeated()
             self._solve(sources)
         self._write()
         return self._export(self._summarize() | {"already": False})
@@ -157,7 +165,7 @@ class _BatchRun:
             now = PartState.of(part.path, self._job.fingerprint_digest)
         except OSError:
             return False
-        if state is None or not state.has_same_input(now):
+        if state is None or not state.has_same_input(now) or not self._work.texts(part.name).exists():
             return False
         if not self._job.skip_bad:
             check_readable(part, state)
@@ -166,7 +174,8 @@ class _BatchRun:
     def _signature(self, sources: Sequence[PriorSource]) -> str:
         """Return a digest of everything the verdicts depend on, except the contents of stores."""
         states = [(part.name, asdict(self._state_of(part))) for part in self._parts]
-        return digest((self._job.request(), states, [source.signature for source in sources]))
+        given = sorted((site, value.hex()) for site, value in self._given_tables.items())
+        return digest((self._job.request(), states, [source.signature for source in sources], given))
 
     def _is_solved(self, sources: Sequence[PriorSource]) -> bool:
         if any(read_part_state(self._work, part.name) is None for part in self._parts):
@@ -194,6 +203,18 @@ class _BatchRun:
         self._engine.fingerprint(parts, self._progress)
         states = [self._state_of(part) for part in parts]
         self._fingerprinted = sum(state.rows - state.bad for state in states)
+
+    def _leave_out_repeated(self) -> None:
+        """Count what sites repeat, and leave it out of the fingerprints."""
+        if not self._job.config.site_memory:
+            return
+        corpus = open_corpus(self._work, self._parts, prior=False, whole=True)
+        self._progress.begin("sites", len(corpus.table))
+        counted = self._engine.count_sites(corpus, self._progress)
+        del corpus
+        tables = write_site_tables(self._work, join_tables(self._given_tables, counted))
+        self._progress.begin("repeated text", len(self._parts))
+        self._engine.leave_out(self._parts, tables, self._progress)
 
     def _solve(self, sources: Sequence[PriorSource]) -> None:
         write_prior_pages(self._job, self._work, self._parts, sources)

@@ -6,7 +6,9 @@ Below the output folder, in ``_dedupcrawl``:
 ``job.json``              the job and its input files
 ``prints/NAME.arrow``     the fingerprints of a part (Arrow)
 ``prints/NAME.json``      the file they were made from, and the rows that could not be read
-``sites.json``            what the sites in the stores of ``--against`` repeat
+``texts/NAME.arrow``      the texts of these pages (:mod:`dedupcrawl.batch.repeated_text`)
+``sites.json``            what sites repeat
+``reduced/NAME.arrow``    fingerprints without that; missing for a part in which it changes none
 ``given.arrow``           pages of earlier batches and stores that share a key with a page of this corpus
 ``verdicts/NAME.arrow``   the verdict of each row of a part (:mod:`dedupcrawl.batch.verdicts`)
 ``superseded.arrow``      which page replaces which, if the latest page is kept
@@ -69,8 +71,21 @@ class Workdir:
         return self.out / WORK_FOLDER
 
     def fingerprints(self, name: str) -> Path:
-        """The fingerprints of a part."""
+        """The fingerprints of a part, made of the whole texts."""
         return self.folder / "prints" / f"{name}.arrow"
+
+    def texts(self, name: str) -> Path:
+        """The texts of a part."""
+        return self.folder / "texts" / f"{name}.arrow"
+
+    def reduced(self, name: str) -> Path:
+        """The fingerprints of a part without what sites repeat."""
+        return self.folder / "reduced" / f"{name}.arrow"
+
+    def compared(self, name: str) -> Path:
+        """The fingerprints of a part that are compared."""
+        reduced = self.reduced(name)
+        return reduced if reduced.exists() else self.fingerprints(name)
 
     def part_state(self, name: str) -> Path:
         """The :class:`PartState` of these fingerprints."""
@@ -164,14 +179,14 @@ def write_site_tables(work: Workdir, tables: Mapping[str, bytes]) -> str:
 
 
 def read_site_tables(work: Workdir) -> dict[str, bytes]:
-    """Return the tables that :func:`write_site_tables` wrote.
+    """Return the tables that :func:`write_site_tables` wrote; none if there is no file.
 
-    Raises DedupError if they are not there any more.
+    Raises DedupError if they cannot be read.
     """
     found = read_state(work.site_tables)
-    if found is None:
-        raise DedupError(f"{work.site_tables}: what the sites of the stores repeat cannot be read")
-    return {site: bytes.fromhex(value) for site, value in found.items()}
+    if found is None and work.site_tables.exists():
+        raise DedupError(f"{work.site_tables}: what sites repeat cannot be read")
+    return {site: bytes.fromhex(value) for site, value in (found or {}).items()}
 
 
 def read_part_state(work: Workdir, name: str) -> PartState | None:

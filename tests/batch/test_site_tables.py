@@ -13,7 +13,7 @@ from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
 from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores.site_tables import unpack_site
-from tests.batch.corpus import Batch, annotated_verdicts, lines, verdict_tuples, write_lines
+from tests.batch.corpus import Batch, Rows, annotated_verdicts, lines, verdict_tuples, write_lines
 from tests.test_site_memory import ABOUT, BLOG, LIFE, PAPER, POSTS, crawl
 
 if TYPE_CHECKING:
@@ -40,6 +40,15 @@ def rows() -> list[dict[str, Any]]:
     return [{"url": url, "html": html} for url, html in found]
 
 
+def site() -> Rows:
+    """A blog whose first posts have come last, its reprints, a page of repeated text, and copies of both."""
+    found = [post.on(PAPER, after="") for post in POSTS]
+    found += [ABOUT, (f"{BLOG}/us", ABOUT[1])]
+    found += [post.on() for post in POSTS]
+    found += [(f"{url}?from=mail", html) for url, html in (post.on(PAPER, after="") for post in POSTS[4:10])]
+    return [{"url": url, "html": html} for url, html in found]
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> str:
     """The store of a crawl that has kept ten posts of a blog."""
@@ -48,23 +57,38 @@ def store(tmp_path: Path) -> str:
     return f"lmdb://{tmp_path}/store"
 
 
-def crawled(store: str, folder: Path) -> list[tuple[Any, ...]]:
-    """The verdicts of a crawl that goes on with a copy of the store and counts nothing."""
-    shutil.copytree(store.removeprefix("lmdb://"), folder / "copy")
-    with Deduplicator(f"lmdb://{folder}/copy") as dedup:
+def crawled(folder: Path, given: Rows, store: str = "", out: str = "out") -> list[tuple[Any, ...]]:
+    """The verdicts of a crawl that has the memory of a batch from its first page on, and counts nothing.
+
+    It goes on with a copy of the store.
+    """
+    if store:
+        shutil.copytree(store.removeprefix("lmdb://"), folder / "copy")
+    with Deduplicator(f"lmdb://{folder}/copy" if store else "memory://") as dedup:
+        dedup.store.forget_sites([site for site, _ in dedup.store.sites()])
+        dedup.store.merge_sites(read_site_tables(Workdir(folder / out)))
         dedup.site_memory = FixedTracker(dedup.store, remote=False)
-        return verdict_tuples([dedup.add(html=row["html"], url=row["url"]) for row in rows()])
+        return verdict_tuples([dedup.add(html=row["html"], url=row["url"]) for row in given])
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_verdicts_are_those_of_a_crawl_with_the_tables_of_the_store(
     tmp_path: Path, store: str, workers: int
 ) -> None:
-    expected = crawled(store, tmp_path)
     batch = Batch(tmp_path)
     batch.run(write_lines(tmp_path / "in.jsonl", rows()), annotate=True, against=(store,), workers=workers)
+    expected = crawled(tmp_path, rows(), store)
     assert annotated_verdicts(lines(tmp_path / "out" / "in.jsonl")) == expected
     assert [status for status, *_ in expected].count("unchecked") == 2
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_verdicts_are_those_of_a_crawl_with_the_memory_of_the_batch(tmp_path: Path, workers: int) -> None:
+    batch = Batch(tmp_path)
+    batch.run(write_lines(tmp_path / "in.jsonl", site()), annotate=True, workers=workers)
+    found = annotated_verdicts(lines(tmp_path / "out" / "in.jsonl"))
+    assert found == crawled(tmp_path, site())
+    assert sum(status == "duplicate" for status, *_ in found) == len(POSTS) + 6
 
 
 def test_the_tables_change_verdicts(tmp_path: Path, store: str) -> None:
@@ -78,15 +102,15 @@ def test_the_tables_change_verdicts(tmp_path: Path, store: str) -> None:
     assert kept[0] < kept[1]
 
 
-def test_without_a_store_all_text_is_compared(tmp_path: Path) -> None:
-    batch = Batch(tmp_path)
+def test_without_memory_the_verdicts_are_those_of_a_crawl_without_it(tmp_path: Path) -> None:
+    batch = Batch(tmp_path, Config(site_memory=False))
     batch.run(write_lines(tmp_path / "in.jsonl", rows()), annotate=True)
     with Deduplicator(site_memory=False) as dedup:
         expected = verdict_tuples([dedup.add(html=row["html"], url=row["url"]) for row in rows()])
     assert annotated_verdicts(lines(tmp_path / "out" / "in.jsonl")) == expected
 
 
-def test_pages_are_fingerprinted_again_when_sites_repeat_something_else(tmp_path: Path, store: str) -> None:
+def test_the_pages_are_judged_again_when_sites_repeat_something_else(tmp_path: Path, store: str) -> None:
     batch, source = Batch(tmp_path), write_lines(tmp_path / "in.jsonl", rows())
     batch.run(source, against=(store,))
     assert batch.run(source, against=(store,))["already"]
@@ -95,15 +119,15 @@ def test_pages_are_fingerprinted_again_when_sites_repeat_something_else(tmp_path
     assert batch.run(source, against=(store,))["already"]
     with Deduplicator(store) as dedup:
         dedup.store.forget_sites([site for site, _ in dedup.store.sites()])
-    assert batch.run(source, against=(store,))["fingerprinted"] == len(rows())
+    again = batch.run(source, against=(store,))
+    assert (again["already"], again["fingerprinted"]) == (False, 0)
 
 
 def test_the_folder_has_the_repeated_lines_only(tmp_path: Path, store: str) -> None:
     Batch(tmp_path).run(write_lines(tmp_path / "in.jsonl", rows()), against=(store,))
     work = Workdir(tmp_path / "out")
-    assert {site: len(unpack_site(value).lines) for site, value in read_site_tables(work).items()} == {
-        "weir.example": LIFE.count("<p>")
-    }
-    work.site_tables.unlink()
-    with pytest.raises(DedupError, match="what the sites of the stores repeat cannot be read"):
+    lengths = {site: len(unpack_site(value).lines) for site, value in read_site_tables(work).items()}
+    assert lengths == dict.fromkeys(("weir.example", "mirror.example"), LIFE.count("<p>"))
+    work.site_tables.write_text("{")
+    with pytest.raises(DedupError, match="what sites repeat cannot be read"):
         read_site_tables(work)

@@ -106,7 +106,7 @@ def fingerprints_of(  # noqa: PLR0917
     ranks = np.empty(len(order), np.int64)
     ranks[order] = np.arange(len(order))
     np.save(folder / "ranks.npy", ranks)
-    paths = [work.fingerprints(part.name) for part, _, _ in corpus.spans]
+    paths = [work.compared(part.name) for part, _, _ in corpus.spans]
     batches = list(_batch_locations([work.prior_pages, *paths] if corpus.prior else paths))
     table = spark.createDataFrame(batches, "path string, number int, first long")
     schema = spark_fingerprint_schema(job.sketches)
