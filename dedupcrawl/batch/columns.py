@@ -170,7 +170,8 @@ def _pack_context(context: RecordContext | None) -> bytes | None:
     return b"".join([len(each).to_bytes(4, "big") + each for each in context.whole])
 
 
-def _unpack_context(value: bytes) -> RecordContext:
+def unpack_context(value: bytes) -> RecordContext:
+    """Return the context of a page by its value in the column."""
     whole, at = [], 0
     while at < len(value):
         end = at + 4 + int.from_bytes(value[at : at + 4], "big")
@@ -330,7 +331,7 @@ class FingerprintTable:
             seen=0.0,
             cluster=to_text(cluster) if cluster else "",
             identity=batch.identities[at],
-            context=_unpack_context(batch.contexts[at]) if batch.has_context[at] else None,
+            context=unpack_context(batch.contexts[at]) if batch.has_context[at] else None,
         )
 
     def judgeable(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

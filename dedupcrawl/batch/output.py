@@ -1,4 +1,4 @@
-"""Step 3 of a batch: the output files, the store of a crawl that continues it, and the summary of the whole run."""
+"""Step 4 of a batch: the output files, the store of a crawl that continues it, and the summary of the whole run."""
 
 from __future__ import annotations
 

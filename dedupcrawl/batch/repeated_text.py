@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -134,7 +134,7 @@ class TextTable:
         batch, at = self._find(row)
         columns = self._batches[batch]
         size = columns.column("bytes")[at].as_py()
-        return _decompressed(columns.column("text")[at].as_py(), size) if size else ""
+        return decompressed(columns.column("text")[at].as_py(), size) if size else ""
 
     def lines(self, row: int) -> tuple[list[int], list[int]]:
         """Return the hashes and the sizes of the lines of a row."""
@@ -151,7 +151,8 @@ class TextTable:
         return batch, row - self._starts[batch]
 
 
-def _decompressed(text: bytes, size: int) -> str:
+def decompressed(text: bytes, size: int) -> str:
+    """Return a text of a table, by its bytes there and those before they were compressed."""
     data: bytes = pa.decompress(text, decompressed_size=size, codec=_CODEC, asbytes=True)
     return data.decode("utf-8", "surrogatepass")
 
@@ -253,17 +254,9 @@ def count_rows(table: FingerprintTable, texts: TextTable, rows: Numbers, rules: 
     if len(rows) > MAX_SITE_PAGES:
         hashes = np.array([crc32(table.encoded_url(row)) for row in rows.tolist()])
         rows = rows[np.sort(np.argsort(hashes, kind="stable")[:MAX_SITE_PAGES])]
-    pages = [SitePage(*texts.lines(row), texts.lists(row), _Loader(table, row)) for row in rows.tolist()]
+    pages = [SitePage(*texts.lines(row), texts.lists(row), partial(table.record, row)) for row in rows.tolist()]
     found = count_site(pages, rules)
     return site_of(table.url(int(rows[0]))), found.pack(0.0) if found.lines else b""
-
-
-class _Loader(NamedTuple):
-    table: FingerprintTable
-    row: int
-
-    def __call__(self) -> Record:
-        return self.table.record(self.row)
 
 
 def join_tables(given: Mapping[str, bytes], counted: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -299,9 +292,13 @@ class RepeatedText:
         """Return for each number of a site whether anything is known that it repeats."""
         return np.isin(sites, self._keys)
 
-    def left_out(self, record: Record, site: int, text: str) -> Record:
-        """Return the record of a page without what its site repeats; the same object if that is nothing."""
-        lines = count_lines(text, self._tables.get(site, {}), KNOWN_PAGES)
+    def lines_of(self, site: int) -> dict[int, int]:
+        """Return the lines that a site repeats, see :class:`~dedupcrawl.stores.site_tables.SiteTable`."""
+        return self._tables.get(site, {})
+
+    def left_out(self, record: Record, repeated: dict[int, int], text: str) -> Record:
+        """Return the record of a page without these lines of its text; the same object if that changes nothing."""
+        lines = count_lines(text, repeated, KNOWN_PAGES)
         own, is_template = compared_part(text, lines)
         return self._fingerprinter.without_repeated(record, own, is_template=is_template)
 
@@ -325,13 +322,13 @@ def leave_out_rows(
     changed = {}
     for row in np.flatnonzero(known).tolist():
         record = table.record(row)
-        new = repeated.left_out(record, int(texts.sites[first + row]), texts.text(first + row))
+        new = repeated.left_out(record, repeated.lines_of(int(texts.sites[first + row])), texts.text(first + row))
         if new is not record:
             changed[row] = new
-    return _with_records(table, changed, sketches) if changed else None
+    return with_records(table, changed, sketches) if changed else None
 
 
-def _with_records(table: FingerprintTable, changed: Mapping[int, Record], sketches: int) -> pa.RecordBatch:
+def with_records(table: FingerprintTable, changed: Mapping[int, Record], sketches: int) -> pa.RecordBatch:
     """Return the rows of a table, some of them with other records."""
     builder, reasons = FingerprintTableBuilder(sketches), dict(table.reasons())
     for row, (number, about) in enumerate(_about_rows(table)):

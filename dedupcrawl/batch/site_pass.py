@@ -20,7 +20,7 @@ from dedupcrawl.batch.workdir import Workdir, read_site_tables
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from dedupcrawl.batch.columns import FingerprintTable, Numbers
     from dedupcrawl.batch.formats import Part
@@ -125,7 +125,7 @@ def write_reduced(job: Job, work: Workdir, name: str, found: Iterable[bytes | No
         target.unlink()
 
 
-def leave_out_part(job: Job, work: Workdir, name: str, state: bytes, target: Callable[[], Workdir]) -> None:
+def leave_out_part(job: Job, work: Workdir, name: str, state: bytes) -> None:
     """Rewrite the fingerprints of a part in this process.
 
     Args:
@@ -133,7 +133,6 @@ def leave_out_part(job: Job, work: Workdir, name: str, state: bytes, target: Cal
         work: the folder of the run.
         name: of the part.
         state: made by :func:`leave_out_state`.
-        target: returns the folder to write to.
     """
     found = (leave_out_batch(state, name, number) for number in range(batch_count(work, name)))
-    write_reduced(job, target(), name, found)
+    write_reduced(job, work, name, found)

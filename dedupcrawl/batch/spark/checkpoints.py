@@ -54,8 +54,8 @@ def spark_fingerprint_schema(sketches: int) -> pa.Schema:
     """Return columns of :func:`fingerprint_schema`; ``page`` is the place in the order."""
     sketch_fields = ((sketch_name(place), pa.binary()) for place in range(sketches))
     keys = pa.list_(pa.int64())
-    own = [("page", pa.int64()), ("url", pa.binary()), ("keys", keys), ("probes", keys), ("identity", pa.binary())]
-    return pa.schema([*own, *sketch_fields])
+    own = [("page", pa.int64()), ("url", pa.binary()), ("keys", keys), ("probes", keys)]
+    return pa.schema([*own, ("identity", pa.binary()), ("context", pa.binary()), *sketch_fields])
 
 
 def spark_fingerprints(batch: pa.RecordBatch, schema: pa.Schema, **columns: pa.Array) -> pa.RecordBatch:

@@ -13,27 +13,22 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
-from dedupcrawl.batch.columns import FingerprintTableBuilder, to_text
+from dedupcrawl.batch.columns import FingerprintTableBuilder
 from dedupcrawl.batch.fingerprinting import RowFingerprinter
 from dedupcrawl.batch.formats import BadRow
 from dedupcrawl.batch.formats.base import ANNOTATION_COLUMNS, Fields, column_names, missing_column, row_from_columns
 from dedupcrawl.batch.job import Job
+from dedupcrawl.batch.repeated_text import TextTableBuilder
 from dedupcrawl.batch.solver import FIRST_DOUBT, RELATIONS
-from dedupcrawl.batch.spark.checkpoints import (
-    CheckpointFolder,
-    ddl,
-    sketch_columns,
-    spark_fingerprint_schema,
-    spark_fingerprints,
-)
+from dedupcrawl.batch.spark.checkpoints import CheckpointFolder, ddl, spark_fingerprint_schema, spark_fingerprints
+from dedupcrawl.batch.spark.repeated_frame import LINE_COLUMNS, leave_out_repeated, line_columns, own_clusters
 from dedupcrawl.batch.spark.session import retry_lost_workers, translate_errors
 from dedupcrawl.batch.spark.sweeps import SweepLimits, SweepSolver, with_founders
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Status, cluster_of
+from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.identity.identity_codec import UNREAD_BYTES
-from dedupcrawl.stores.base import Record
 from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
@@ -46,6 +41,7 @@ if TYPE_CHECKING:
     OrderBy = str | Column | Sequence[str | Column]
 
 ROW_NUMBER = "dedup_number"  #: the column that numbers the rows of a DataFrame
+_LAST_PAGE = 1 << 62  #: above the numbers that Spark gives to rows; places in the order are not negative
 _ROWS_PER_BATCH = 1000  #: rows that are fingerprinted together
 
 
@@ -123,7 +119,9 @@ class _FrameOptions:
         numbered = self.pages.select("*", F.monotonically_increasing_id().alias(ROW_NUMBER))
         pages = checkpoints.save(numbered, "pages")
         fingerprints = self._fingerprints(checkpoints, pages)
-        judgeable = fingerprints.where("reason is null").drop("number", "reason", "founds")
+        if self.job.config.site_memory:
+            fingerprints = leave_out_repeated(checkpoints, fingerprints, self.job)
+        judgeable = fingerprints.where("reason is null").select(*spark_fingerprint_schema(self.job.sketches).names)
         verdicts = SweepSolver(checkpoints, judgeable, self.job.rules, bounds=self.bounds).run().verdicts
         if not self.annotate:
             dropped = verdicts.where("not keep").join(fingerprints.select("page", "number"), "page")
@@ -146,7 +144,7 @@ class _FrameOptions:
         else:
             ranked = fingerprints.join(self._ranks(checkpoints, pages), "number")
         if self.job.latest:
-            ranked = ranked.withColumn("page", -F.col("page"))
+            ranked = ranked.withColumn("page", _LAST_PAGE - F.col("page"))
         return checkpoints.save(ranked, "filed")
 
     def _ranks(self, checkpoints: CheckpointFolder, pages: DataFrame) -> DataFrame:
@@ -162,7 +160,8 @@ def row_fingerprint_schema(sketches: int) -> pa.Schema:
 
     ``reason`` is null for a judgeable page; then ``founds`` is the name of a cluster that it would found.
     """
-    return pa.schema([*spark_fingerprint_schema(sketches), ("reason", pa.string()), ("founds", pa.string())])
+    about = [("reason", pa.string()), ("founds", pa.string())]
+    return pa.schema([*spark_fingerprint_schema(sketches), *about, *LINE_COLUMNS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,11 +176,12 @@ class FrameFingerprinter:
         schema = row_fingerprint_schema(self.job.sketches)
         for batch in batches:
             for start in range(0, batch.num_rows, _ROWS_PER_BATCH):
-                builder = FingerprintTableBuilder(self.job.sketches)
-                fingerprinter.add(builder, self._rows(batch.slice(start, _ROWS_PER_BATCH)))
+                builder, texts = FingerprintTableBuilder(self.job.sketches), TextTableBuilder()
+                fingerprinter.add(builder, self._rows(batch.slice(start, _ROWS_PER_BATCH)), texts)
                 found = builder.batch()
-                clusters = pa.array(_own_clusters(found), pa.string())
-                yield spark_fingerprints(found, schema, page=found.column("row"), founds=clusters)
+                clusters = pa.array(own_clusters(found), pa.string())
+                lines = line_columns(texts.batch(), len(found))
+                yield spark_fingerprints(found, schema, page=found.column("row"), founds=clusters, **lines)
 
     def _rows(self, batch: pa.RecordBatch) -> Iterator[Row]:
         names = column_names(self.job.fields).among(batch.schema.names)
@@ -192,14 +192,6 @@ class FrameFingerprinter:
             yield row
 
 
-def _own_clusters(batch: pa.RecordBatch) -> Iterator[str | None]:
-    """Yield the name of the cluster that each page would found."""
-    columns = ["reason", "url", *sketch_columns(batch.schema.names)]
-    values: list[list[Any]] = [batch.column(name).to_pylist() for name in columns]
-    for reason, url, *sketches in zip(*values, strict=True):
-        yield None if reason else cluster_of(Record(to_text(url), (), tuple(sketches), seen=0.0))
-
-
 def annotations_of(
     checkpoints: CheckpointFolder, fingerprints: DataFrame, verdicts: DataFrame, detectors: Sequence[str]
 ) -> DataFrame:
@@ -208,7 +200,9 @@ def annotations_of(
     old = fingerprints.select(F.col("page").alias("of"), F.col("url").cast("string").alias("dedup_of"))
     founders = fingerprints.select(F.col("page").alias("founder"), F.col("founds").alias("joined"))
     related = founded.join(old, "of", "left").join(founders, "founder", "left")
-    rows = fingerprints.select("page", "number", "reason", "identity", "founds").join(related, "page", "left")
+    rows = fingerprints.select("page", "number", "reason", "identity", "context", "founds").join(
+        related, "page", "left"
+    )
     return rows.select(
         "number",
         _status().alias("dedup_status"),
@@ -228,8 +222,9 @@ def _status() -> Column:
 
 def _is_unread() -> Column:
     """Return whether a page without main text was compared and has no copy, or whether it is a copy is not known."""
-    has_no_text = F.col("relation").isNull() & (F.coalesce(F.length("identity"), F.lit(0)) == UNREAD_BYTES)
-    return has_no_text | F.coalesce(F.col("relation") >= FIRST_DOUBT, F.lit(False))
+    is_template = F.coalesce(F.length("context"), F.lit(1)) == 0  # the site repeats all of its text
+    has_no_text = (F.coalesce(F.length("identity"), F.lit(0)) == UNREAD_BYTES) | is_template
+    return (F.col("relation").isNull() & has_no_text) | F.coalesce(F.col("relation") >= FIRST_DOUBT, F.lit(False))
 
 
 def _name_at(names: Sequence[str], column: str) -> Column:

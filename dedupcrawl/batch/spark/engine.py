@@ -1,4 +1,4 @@
-"""The engine for a cluster: fingerprints and output in tasks, verdicts by sweeps over tables.
+"""The engine for a cluster: fingerprints, sites and output in tasks, verdicts by sweeps over tables.
 
 A worker that Spark gave up may still run while another repeats its task. So each task writes to its own
 folder, and complete files are renamed to their final place.
@@ -10,11 +10,13 @@ import logging
 import shutil
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from dedupcrawl.batch.fingerprinting import fingerprint_part
 from dedupcrawl.batch.output import write_output
+from dedupcrawl.batch.site_pass import count_sites, count_state, leave_out_part, leave_out_state, site_tasks
 from dedupcrawl.batch.spark.checkpoints import CheckpointFolder, fingerprints_of, solution_of
 from dedupcrawl.batch.spark.session import retry_lost_workers, translate_errors
 from dedupcrawl.batch.spark.sweeps import SweepLimits, SweepSolver, with_founders
@@ -38,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class SparkEngine:
-    """Runs the three steps of a batch on Spark (:class:`~dedupcrawl.batch.runner.Engine`).
+    """Runs the steps of a batch on Spark (:class:`~dedupcrawl.batch.runner.Engine`).
 
     ``work`` is on a disk that all workers share. ``bounds`` of None are read from the session.
     """
@@ -55,6 +57,29 @@ class SparkEngine:
         """Fingerprint parts, one task for each part."""
         with translate_errors("fingerprint the pages"):
             self._run_tasks(PartTask(fingerprint_in_task, self._job, self._work), parts, progress)
+
+    def count_sites(self, corpus: Corpus, progress: Progress) -> dict[str, bytes]:
+        """Count what sites repeat, some sites in each task."""
+        state = count_state(self._job, self._work, [part for part, _, _ in corpus.spans])
+        tasks = [*site_tasks(self._job, self._work, corpus)]
+
+        def count() -> list[dict[str, bytes]]:
+            context = self._session().sparkContext
+            found: list[dict[str, bytes]] = (
+                context.parallelize(tasks, len(tasks)).map(partial(count_sites, state)).collect()
+            )
+            return found
+
+        with translate_errors("count what sites repeat"):
+            found = retry_lost_workers(count) if tasks else []
+        progress.advance(len(corpus.table), len(corpus.table))
+        return {site: value for tables in found for site, value in tables.items()}
+
+    def leave_out(self, parts: Sequence[Part], digest: str, progress: Progress) -> None:
+        """Rewrite the fingerprints of parts, one task for each part."""
+        state = leave_out_state(self._job, self._work, digest)
+        with translate_errors("leave out what sites repeat"):
+            self._run_tasks(PartTask(partial(leave_out_in_task, state), self._job, self._work), parts, progress)
 
     def solve(self, corpus: Corpus, progress: Progress) -> SolverResult:
         """Judge every row."""
@@ -185,8 +210,16 @@ class _FingerprintWorkdir(_TaskWorkdir):
     def fingerprints(self, name: str) -> Path:
         return self.own / f"{name}.arrow"
 
+    def texts(self, name: str) -> Path:
+        return self.own / f"{name}.texts"
+
     def part_state(self, name: str) -> Path:
         return self.own / f"{name}.json"
+
+
+class _ReducedWorkdir(_TaskWorkdir):
+    def reduced(self, name: str) -> Path:
+        return self.own / f"{name}.arrow"
 
 
 class _OutputWorkdir(_TaskWorkdir):
@@ -202,8 +235,20 @@ def fingerprint_in_task(job: Job, work: Workdir, part: Part, own: Path) -> TaskR
     task_work = _FingerprintWorkdir(work.out, own)
     state = fingerprint_part(job, task_work, part)
     _move(task_work.fingerprints(part.name), work.fingerprints(part.name))
+    _move(task_work.texts(part.name), work.texts(part.name))
     _move(task_work.part_state(part.name), work.part_state(part.name))
     return TaskResult(state.size, state.rows)
+
+
+def leave_out_in_task(state: bytes, job: Job, work: Workdir, part: Part, own: Path) -> TaskResult:
+    """Rewrite the fingerprints of a part in the folder ``own``, and move the result; see :func:`leave_out_part`."""
+    task_work = _ReducedWorkdir(work.out, own)
+    leave_out_part(job, task_work, part.name, state)
+    if task_work.reduced(part.name).exists():
+        _move(task_work.reduced(part.name), work.reduced(part.name))
+    else:  # they are those of the whole texts
+        work.reduced(part.name).unlink(missing_ok=True)
+    return TaskResult(1)
 
 
 def write_output_in_task(job: Job, work: Workdir, part: Part, own: Path) -> TaskResult:

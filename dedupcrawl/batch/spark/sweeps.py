@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from dedupcrawl.batch.columns import FingerprintTable, fingerprint_schema, to_text
+from dedupcrawl.batch.columns import FingerprintTable, fingerprint_schema, to_text, unpack_context
 from dedupcrawl.batch.solver import NONE, HotBucketCounts, solve
 from dedupcrawl.batch.spark.checkpoints import CANDIDATE_SCHEMA, JUDGED_SCHEMA, VERDICT_SCHEMA, ddl, sketch_columns
 from dedupcrawl.errors import SettingError
@@ -118,7 +118,7 @@ class SweepSolver:
     def _judge(self, found: DataFrame) -> DataFrame:
         other = F.explode(F.array_append("candidates", F.col("page"))).alias("other")
         sketches = sketch_columns(self.fingerprints.columns)
-        records = self.fingerprints.select(F.col("page").alias("other"), "url", "identity", *sketches)
+        records = self.fingerprints.select(F.col("page").alias("other"), "url", "identity", "context", *sketches)
         own = F.when(F.col("page") == F.col("other"), F.col("candidates")).alias("candidates")
         pairs = found.select("page", "candidates", other).select("page", "other", own).join(records, "other")
         in_order = pairs.repartition("page").sortWithinPartitions("page", "other")
@@ -269,9 +269,12 @@ class JudgeTask:
 
 def _candidate_rows(batch: pa.RecordBatch) -> Iterator[CandidateRow]:
     sketches = [batch.column(name).to_pylist() for name in sketch_columns(batch.schema.names)]
-    columns = (batch.column(name).to_pylist() for name in ("page", "other", "candidates", "url", "identity"))
-    for page, other, candidates, url, identity, *own in zip(*columns, *sketches, strict=True):
-        yield page, other, candidates, Record(to_text(url), (), tuple(own), seen=0.0, identity=identity or b"")
+    names = ("page", "other", "candidates", "url", "identity", "context")
+    columns = (batch.column(name).to_pylist() for name in names)
+    for page, other, candidates, url, identity, context, *own in zip(*columns, *sketches, strict=True):
+        about = None if context is None else unpack_context(context)
+        record = Record(to_text(url), (), tuple(own), seen=0.0, identity=identity or b"", context=about)
+        yield page, other, candidates, record
 
 
 def _judge_page(rules: RowJudge, page: int, run: list[CandidateRow]) -> JudgedRow:
@@ -321,13 +324,13 @@ def solve_on_driver(fingerprints: DataFrame, rules: RowJudge, prior: int) -> tup
     rows = fingerprints.selectExpr("*", "coalesce(probes, keys) as filled").drop("probes").toArrow()
     pages = rows.column("page").to_numpy().astype(np.int64)
     order = np.argsort(pages)
-    table = FingerprintTable([_to_fingerprint_batch(batch) for batch in rows.to_batches()])
+    table = FingerprintTable([to_fingerprint_batch(batch) for batch in rows.to_batches()])
     solution = solve(table, rules, order, prior=int(np.count_nonzero(pages < prior)))
     return _verdict_table(solution, pages), solution.hot_buckets
 
 
-def _to_fingerprint_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch with all columns of :func:`fingerprint_schema`."""
+def to_fingerprint_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with all columns of :func:`fingerprint_schema`; ``filled`` are its probes, or else its keys."""
     sketches = sketch_columns(batch.schema.names)
     unsigned = pa.list_(pa.uint64())
     columns = {
@@ -336,6 +339,7 @@ def _to_fingerprint_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
         "keys": batch.column("keys").cast(unsigned),
         "probes": batch.column("filled").cast(unsigned),
         "identity": batch.column("identity"),
+        "context": batch.column("context"),
         **{name: batch.column(name) for name in sketches},
         "length": pa.array(np.zeros(batch.num_rows, np.int32)),
         "size": pa.array(np.zeros(batch.num_rows, np.int64)),

@@ -11,7 +11,18 @@ from dedupcrawl.batch.spark.sweeps import SweepLimits
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
-from tests.batch.corpus import annotated_verdicts, crawled, listing, page, reprinted_texts, verdict_tuples
+from tests.batch.corpus import (
+    Batch,
+    annotated_verdicts,
+    crawled,
+    lines,
+    listing,
+    page,
+    reprinted_texts,
+    verdict_tuples,
+    write_lines,
+)
+from tests.batch.test_site_tables import site
 from tests.page.test_signatures import guestbook
 from tests.sites.kinds import build
 
@@ -30,11 +41,34 @@ def frame(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
 def test_all_rows_come_with_the_verdicts_of_a_crawl(spark: SparkSession, tmp_path: Path) -> None:
     rows = reprinted_texts(250)
     found = deduplicate(
-        frame(spark, rows), order_by="n", annotate=True, folder=tmp_path.as_uri(), bounds=SweepLimits(tail=0)
+        frame(spark, rows),
+        config=Config(site_memory=False),
+        order_by="n",
+        annotate=True,
+        folder=tmp_path.as_uri(),
+        bounds=SweepLimits(tail=0),
     )
     told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
     assert [row["text"] for row in told] == [row["text"] for row in rows]
     assert annotated_verdicts(told) == verdict_tuples(crawled(Config(), rows))
+
+
+@pytest.mark.parametrize("tail", [0, 1000])
+def test_what_sites_repeat_is_left_out_as_by_a_local_batch(spark: SparkSession, tmp_path: Path, tail: int) -> None:
+    rows = site()
+    given = [(row["url"], row["html"], number) for number, row in enumerate(rows)]
+    pages = spark.createDataFrame(given[::-1], "url string, html string, n int").repartition(3)
+    found = deduplicate(
+        pages, order_by="n", annotate=True, folder=(tmp_path / "frame").as_uri(), bounds=SweepLimits(tail=tail)
+    )
+    told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
+    Batch(tmp_path).run(write_lines(tmp_path / "in.jsonl", rows), annotate=True)
+    assert annotated_verdicts(told) == annotated_verdicts(lines(tmp_path / "out" / "in.jsonl"))
+    kept = deduplicate(pages, order_by="n", config=Config(keep="latest"))
+    assert kept.columns == pages.columns
+    latest = Batch(tmp_path, Config(keep="latest"))
+    latest.run(write_lines(tmp_path / "in.jsonl", rows), out="latest")
+    assert sorted(row["url"] for row in kept.collect()) == sorted(latest.kept("latest"))
 
 
 def test_a_secret_seed_is_refused_before_anything_runs() -> None:

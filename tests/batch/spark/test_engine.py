@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dedupcrawl import Deduplicator
 from dedupcrawl.batch.formats import find_parts
 from dedupcrawl.batch.runner import run
 from dedupcrawl.batch.spark.engine import PartTask, SparkEngine, TaskResult, fingerprint_in_task
@@ -28,6 +29,9 @@ from tests.batch.corpus import (
     verdict_tuples,
     write_lines,
 )
+from tests.batch.test_site_tables import crawled as crawled_with_memory
+from tests.batch.test_site_tables import site
+from tests.test_site_memory import POSTS, crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +58,7 @@ def written(folder: Path) -> dict[str, bytes]:
 
 def test_the_output_is_that_of_one_machine_and_of_a_crawl(session: Starting, tmp_path: Path) -> None:
     rows = reprinted_texts()
-    batch = Batch(tmp_path)
+    batch = Batch(tmp_path, Config(site_memory=False))
     split(rows, tmp_path / "in", 3)
     there = on_spark(session, batch, tmp_path / "in", annotate=True)
     here = batch.run(tmp_path / "in", out="here", annotate=True)
@@ -64,6 +68,29 @@ def test_the_output_is_that_of_one_machine_and_of_a_crawl(session: Starting, tmp
     }
     told = [row for path in sorted((tmp_path / "spark").glob("*.jsonl")) for row in lines(path)]
     assert annotated_verdicts(told) == verdict_tuples(crawled(Config(), rows))
+
+
+@pytest.mark.parametrize("against", [False, True])
+def test_what_sites_repeat_is_left_out_as_by_a_local_batch(session: Starting, tmp_path: Path, against: bool) -> None:
+    rows = site()
+    split(rows, tmp_path / "in", 3)
+    how: dict[str, Any] = {"annotate": True}
+    if against:
+        with Deduplicator(f"lmdb://{tmp_path}/store") as dedup:
+            crawl([post.on() for post in POSTS[:10]], dedup)
+        how["against"] = (f"lmdb://{tmp_path}/store",)
+    batch = Batch(tmp_path)
+    there = on_spark(session, batch, tmp_path / "in", **how)
+    here = batch.run(tmp_path / "in", out="here", **how)
+    assert written(tmp_path / "spark") == written(tmp_path / "here")
+    works = [Workdir(tmp_path / out) for out in ("spark", "here")]
+    assert works[0].site_tables.read_bytes() == works[1].site_tables.read_bytes()
+    assert {name: value for name, value in there.items() if name not in TIMES} == {
+        name: value for name, value in here.items() if name not in TIMES
+    }
+    assert there["unchecked"] == {"template": 2}
+    told = [row for path in sorted((tmp_path / "spark").glob("*.jsonl")) for row in lines(path)]
+    assert against or annotated_verdicts(told) == crawled_with_memory(tmp_path, rows, out="spark")
 
 
 def test_a_second_batch_is_compared_with_the_first_in_another_order(session: Starting, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dedupcrawl.batch.columns import FingerprintTable
 from dedupcrawl.batch.solver import HotBucketCounts, solve
 from dedupcrawl.batch.spark.checkpoints import spark_fingerprint_schema
-from dedupcrawl.batch.spark.sweeps import SweepLimits, _candidate_rows, _to_fingerprint_batch, find_candidates
+from dedupcrawl.batch.spark.sweeps import SweepLimits, _candidate_rows, find_candidates, to_fingerprint_batch
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
@@ -158,5 +158,5 @@ def test_identities_reach_the_rules_on_workers_and_on_the_driver() -> None:
     judged = judged.append_column("candidates", pa.array([[4], None], pa.list_(pa.int64())))
     assert [record.identity for *_, record in _candidate_rows(judged)] == identities
     filled = batch.append_column("filled", batch.column("probes"))
-    table = FingerprintTable([_to_fingerprint_batch(filled)])
+    table = FingerprintTable([to_fingerprint_batch(filled)])
     assert [table.record(row).identity for row in range(2)] == identities
