@@ -17,9 +17,10 @@ from dedupcrawl.batch.formats import PartError, format_named
 from dedupcrawl.batch.job import display_location
 from dedupcrawl.batch.prior_sources import connect, target_namespace
 from dedupcrawl.batch.verdicts import read_annotations, read_keep, read_superseded
-from dedupcrawl.batch.workdir import PartState, read_part_state, read_state, write_state
+from dedupcrawl.batch.workdir import PartState, read_part_state, read_site_tables, read_state, write_state
 from dedupcrawl.errors import DedupError, StoreError, StoreUnreachableError, package_version
 from dedupcrawl.stores import open_existing
+from dedupcrawl.stores.site_tables import unpack_site
 from dedupcrawl.stores.transfer import UpsertRecord, file_records
 from dedupcrawl.utils.resources import atomic_output
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.workdir import Workdir
+    from dedupcrawl.stores.base import Store
     from dedupcrawl.utils.iteration import Progress
 
 COUNTERS = ("dropped", "related", "unchecked")
@@ -153,7 +155,8 @@ def export_to_store(job: Job, work: Workdir, corpus: Corpus, progress: Progress)
     """File the kept pages in the store of ``--update``, in the order in which they were judged.
 
     Pages that the store has are left alone, so the export can be repeated; a complete one is not repeated.
-    Pages that were replaced are removed from the store.
+    Pages that were replaced are removed from the store. What sites repeat is added for the sites that the store does
+    not know, since their pages are filed without it.
 
     Returns the value of ``handed`` in ``summary.json``. Raises SettingError if the namespace has to be named,
     StoreMismatchError if the store has another configuration, StoreError if it cannot be opened or written.
@@ -168,11 +171,18 @@ def export_to_store(job: Job, work: Workdir, corpus: Corpus, progress: Progress)
         write_state(work.exports, exports | {name: about})
         rows = _kept_rows(job, work, corpus)
         progress.begin("store", len(rows))
+        _export_site_tables(work, store)
         done = file_records(_with_progress(_upserts(work, corpus, rows), progress), store)
     when = datetime.now(UTC).isoformat(timespec="seconds")
     about |= {"done": True, "when": when, "new": done.new, "known": done.known, "removed": done.removed}
     write_state(work.exports, exports | {name: about})
     return about | {"already": False}
+
+
+def _export_site_tables(work: Workdir, store: Store) -> None:
+    tables, now = read_site_tables(work), time.time()
+    known = store.load_sites([*tables])
+    store.merge_sites({site: unpack_site(value).pack(now) for site, value in tables.items() if site not in known})
 
 
 def check_export_target(job: Job) -> None:

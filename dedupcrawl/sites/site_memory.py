@@ -228,13 +228,18 @@ def counted_lines(lines: LineCounts) -> tuple[tuple[int, ...], int]:
 
     Those are the lines that the site has had, and the first and last new ones.
     """
-    long = [each for each in zip(*lines[:3], strict=True) if each[1] >= MIN_LINE_BYTES]
-    new = [line for line, _, pages in long if not pages]
-    if len(new) > FIRST_LINES + LAST_LINES:
-        new = new[:FIRST_LINES] + new[-LAST_LINES:]
+    hashes, sizes, counts = lines[:3]
     if lines.new == lines.total:
-        return tuple(new), len(new)
-    return (*[line for line, _, pages in long if pages], *new), len(new)
+        return _ends([line for line, size in zip(hashes, sizes, strict=True) if size >= MIN_LINE_BYTES])
+    long = [(line, count) for line, size, count in zip(hashes, sizes, counts, strict=True) if size >= MIN_LINE_BYTES]
+    new, fresh = _ends([line for line, count in long if not count])
+    return (*[line for line, count in long if count], *new), fresh
+
+
+def _ends(lines: list[int]) -> tuple[tuple[int, ...], int]:
+    """Return the first and the last lines, and how many these are."""
+    some = lines[:FIRST_LINES] + lines[-LAST_LINES:] if len(lines) > FIRST_LINES + LAST_LINES else lines
+    return tuple(some), len(some)
 
 
 def is_list(page: Page) -> bool:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-BASE_LINES, PAGE_LINES, MAX_LINES = 16, 10, 4096
+BASE_LINES, PAGE_LINES, MAX_LINES = 8, 9, 4096
 SPARE_LINES = 160  #: above the limit of a table in memory, so that it is not sorted for each page
 MAX_SITE_CHARS = 255  #: of the name of a site, as of any host; longer ones have no table
 MAX_COUNT = 255  #: pages of a line that are counted

@@ -131,3 +131,18 @@ def test_the_folder_has_the_repeated_lines_only(tmp_path: Path, store: str) -> N
     work.site_tables.write_text("{")
     with pytest.raises(DedupError, match="what sites repeat cannot be read"):
         read_site_tables(work)
+
+
+def test_a_crawl_goes_on_with_the_memory_of_the_batch(tmp_path: Path, store: str) -> None:
+    new = f"lmdb://{tmp_path}/new"
+    rows_of_site = [{"url": url, "html": html} for url, html in (post.on() for post in POSTS)]
+    source = write_lines(tmp_path / "in.jsonl", rows_of_site)
+    Batch(tmp_path).run(source, update=new, namespace="default")
+    with Deduplicator(new) as dedup:
+        assert {site: len(unpack_site(value).lines) for site, value in dedup.store.sites()} == {"weir.example": 3}
+        assert dedup.add(html=ABOUT[1], url=ABOUT[0]).reason == "template"
+    with Deduplicator(store) as dedup:
+        before = [*dedup.store.sites()]
+    Batch(tmp_path).run(source, update=store, namespace="default", out="other")
+    with Deduplicator(store) as dedup:  # its own table is not changed: pages of both may be the same
+        assert [*dedup.store.sites()] == before

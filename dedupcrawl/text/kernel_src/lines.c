@@ -137,10 +137,56 @@ put_three(uint8_t *out, uint32_t code)
 #endif
 }
 
+/* Define the function that copies `STEP` code points if they are ASCII, and none is a newline; returns whether. */
+#define DEFINE_COPY(NAME, POINT)                            \
+    static inline int NAME(const POINT *points, uint8_t *out) \
+    {                                                       \
+        for (int k = 0; k < STEP; k++) {                    \
+            if (points[k] >= 0x80 || points[k] == '\n') {   \
+                return 0;                                   \
+            }                                               \
+            out[k] = (uint8_t)points[k];                    \
+        }                                                   \
+        return 1;                                           \
+    }
+
+DEFINE_COPY(copy_ucs4, Py_UCS4)
+#ifdef HAS_FOLDING
+/* Store 16 characters unless one is a newline; returns whether. */
+static inline int
+store_without_newline(__m128i characters, uint8_t *out)
+{
+    if (_mm_movemask_epi8(_mm_cmpeq_epi8(characters, _mm_set1_epi8('\n')))) {
+        return 0;
+    }
+    _mm_storeu_si128((__m128i *)out, characters);
+    return 1;
+}
+
+static inline int
+copy_ucs1(const Py_UCS1 *points, uint8_t *out)
+{
+    __m128i all = LOAD(points);
+    return !_mm_movemask_epi8(all) && store_without_newline(all, out);
+}
+
+static inline int
+copy_ucs2(const Py_UCS2 *points, uint8_t *out)
+{
+    __m128i one = LOAD(points), two = LOAD(points + 8);
+    __m128i high = _mm_and_si128(_mm_or_si128(one, two), _mm_set1_epi16((short)0xFF80));
+    int is_ascii = _mm_movemask_epi8(_mm_cmpeq_epi16(high, _mm_setzero_si128())) == 0xFFFF;
+    return is_ascii && store_without_newline(_mm_packus_epi16(one, two), out);
+}
+#else
+DEFINE_COPY(copy_ucs1, Py_UCS1)
+DEFINE_COPY(copy_ucs2, Py_UCS2)
+#endif
+
 /* Define the function that hashes a line of a string with code points of a type, from `*place` on, and moves that behind
- * its newline. Runs of ASCII are copied `STEP` code points at a time: the compiler makes one instruction of each loop. Of
- * the code points above ASCII most take three bytes. */
-#define DEFINE_HASH_LINE(NAME, POINT)                                                         \
+ * its newline. Runs of ASCII are copied `STEP` code points at a time by `COPY`. Of the code points above ASCII most take
+ * three bytes. */
+#define DEFINE_HASH_LINE(NAME, POINT, COPY)                                                   \
     static HashedLine NAME(const POINT *points, Py_ssize_t length, Py_ssize_t *place)         \
     {                                                                                         \
         HashedLine line = {.crc = ~0u, .size = 0};                                            \
@@ -151,27 +197,21 @@ put_three(uint8_t *out, uint32_t code)
             Py_ssize_t until = length - i > CHUNK ? i + CHUNK : length;                       \
             while (i < until && points[i] != '\n') {                                          \
                 while (i + STEP <= until) {                                                   \
-                    POINT all = 0, newlines = 0;                                              \
-                    for (int k = 0; k < STEP; k++) {                                          \
-                        all |= points[i + k];                                                 \
-                        newlines |= points[i + k] == '\n';                                    \
-                    }                                                                         \
-                    if (all >= 0x80 || newlines) {                                            \
+                    if (!COPY(points + i, end)) {                                             \
                         break;                                                                \
-                    }                                                                         \
-                    for (int k = 0; k < STEP; k++) {                                          \
-                        end[k] = (uint8_t)points[i + k];                                      \
                     }                                                                         \
                     i += STEP;                                                                \
                     end += STEP;                                                              \
                 }                                                                             \
                 Py_ssize_t next = until - i > STEP ? i + STEP : until;                        \
-                for (; i < next && points[i] != '\n'; i++) {                                  \
+                for (; i < next; i++) {                                                       \
                     uint32_t code = points[i];                                                \
                     if (code >= 0x800 && code < 0x10000) {                                    \
                         end = put_three(end, code);                                           \
-                    } else {                                                                  \
+                    } else if (code != '\n') {                                                \
                         end = put_utf8(end, code);                                            \
+                    } else {                                                                  \
+                        break;                                                                \
                     }                                                                         \
                 }                                                                             \
             }                                                                                 \
@@ -183,9 +223,9 @@ put_three(uint8_t *out, uint32_t code)
         return line;                                                                          \
     }
 
-DEFINE_HASH_LINE(hash_ucs1_line, Py_UCS1)
-DEFINE_HASH_LINE(hash_ucs2_line, Py_UCS2)
-DEFINE_HASH_LINE(hash_ucs4_line, Py_UCS4)
+DEFINE_HASH_LINE(hash_ucs1_line, Py_UCS1, copy_ucs1)
+DEFINE_HASH_LINE(hash_ucs2_line, Py_UCS2, copy_ucs2)
+DEFINE_HASH_LINE(hash_ucs4_line, Py_UCS4, copy_ucs4)
 
 /* Hash the line that begins at a place, and move that behind its newline. */
 static HashedLine
