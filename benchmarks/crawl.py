@@ -17,6 +17,7 @@ Two spiders crawl them: *css* extracts title and body by CSS, so the add-on read
 * *shell*: with the add-on, but without reading and fingerprinting pages, and without a store;
 * *on*: with the add-on and its defaults, into an LMDB store;
 * *unfrozen*: as *on*, with ``DEDUP_GC_FREEZE = False``;
+* *memoryless*: as *on*, with ``DEDUP_SITE_MEMORY = False``;
 * *naive*: with an item pipeline of 25 lines that extracts the text with trafilatura and compares it with datasketch.
 
 So *on* − *off* is what a crawl pays; *on* − *frozen* is the add-on's own work, with the freeze on both sides;
@@ -62,7 +63,8 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-MODES = ("off", "frozen", "parsed", "shell", "on", "unfrozen", "naive")
+MODES = ("off", "frozen", "parsed", "shell", "on", "unfrozen", "memoryless", "naive")
+WITH_ADDON = frozenset({"on", "unfrozen", "memoryless"})
 SPIDERS = ("css", "plain")
 WARM_UP = 8  #: pages that are crawled in each way before the time is measured
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
@@ -72,6 +74,7 @@ DIFFERENCES = {
     "own work": ("on", "frozen"),
     "own work, nothing frozen": ("unfrozen", "off"),
     "freeze": ("frozen", "off"),
+    "site memory": ("on", "memoryless"),
     "parsing": ("parsed", "frozen"),
     "shell": ("shell", "frozen"),
     "naive": ("naive", "off"),
@@ -197,10 +200,11 @@ async def crawl(mode: str, spider: type[Spider], store: str, **arguments: object
     """Crawl a part of the site; return the CPU seconds it took and the number of items."""
     freezing = {FreezingPipeline: 300}
     settings = {
-        "ADDONS": {"shell": {NullAddon: 500}, "on": {Addon: 500}, "unfrozen": {Addon: 500}}.get(mode, {}),
+        "ADDONS": {"shell": {NullAddon: 500}}.get(mode, {Addon: 500} if mode in WITH_ADDON else {}),
         "ITEM_PIPELINES": {"frozen": freezing, "parsed": freezing, "naive": {NaivePipeline: 300}}.get(mode, {}),
         "DEDUP_STORE": store,
         "DEDUP_GC_FREEZE": mode != "unfrozen",
+        "DEDUP_SITE_MEMORY": mode != "memoryless",
         "TELNETCONSOLE_ENABLED": False,
         "LOG_LEVEL": "ERROR",  # each crawl of another part warns of its dropped pages
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
@@ -257,7 +261,7 @@ async def take_turns(_: object, plan: Plan) -> None:
             first = number % len(plan.modes)
             for mode in (*plan.modes[first:], *plan.modes[:first]):
                 store = f"lmdb://{folder}/{mode}"
-                if plan.site == "recrawl" and mode in {"on", "unfrozen"}:
+                if plan.site == "recrawl" and mode in WITH_ADDON:
                     await plan.crawl(mode, part, store)
                 seconds, items = await plan.crawl(mode, part, store)
                 assert items == len(part), (mode, items)

@@ -49,7 +49,8 @@ class SiteTable:
         """Add the lines of other pages. ``SPARE_LINES`` above the limit, the oldest of those seen once go first."""
         self.pages = min(self.pages + pages, 0xFFFFFFFF)
         for line, count in lines:
-            self.lines[line] = min(self.lines.get(line, 0) + count, MAX_COUNT)
+            total = self.lines.get(line, 0) + count
+            self.lines[line] = total if total < MAX_COUNT else MAX_COUNT  # noqa: FURB136  # min() takes twice the time
         if self._excess() > SPARE_LINES:
             self._trim()
 
