@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl import Deduplicator
+from dedupcrawl.batch.site_pass import leave_out_batch, leave_out_state
 from dedupcrawl.batch.workdir import Workdir, read_site_tables
 from dedupcrawl.config import Config
 from dedupcrawl.errors import DedupError
@@ -131,6 +132,10 @@ def test_the_folder_has_the_repeated_lines_only(tmp_path: Path, store: str) -> N
     work.site_tables.write_text("{")
     with pytest.raises(DedupError, match="what sites repeat cannot be read"):
         read_site_tables(work)
+    work.site_tables.unlink()
+    state = leave_out_state(Batch(tmp_path).job(), work, "a digest")
+    with pytest.raises(DedupError, match="what sites repeat cannot be read"):
+        leave_out_batch(state, "in.jsonl", 0)
 
 
 def test_a_crawl_goes_on_with_the_memory_of_the_batch(tmp_path: Path, store: str) -> None:
