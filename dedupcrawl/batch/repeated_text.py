@@ -160,7 +160,7 @@ def decompressed(text: bytes, size: int) -> str:
 # -- what a site repeats ------------------------------------------------------------------------
 
 
-class SitePage(NamedTuple):
+class CountedPage(NamedTuple):
     """A page of a site that is counted."""
 
     hashes: list[int]  #: of its lines
@@ -169,7 +169,7 @@ class SitePage(NamedTuple):
     record: Callable[[], Record]  #: loads the fingerprint of its whole text
 
 
-def count_site(pages: Iterable[SitePage], rules: RowJudge) -> SiteTable:
+def count_site(pages: Iterable[CountedPage], rules: RowJudge) -> SiteTable:
     """Return the lines that a site repeats, with the number of pages that have each.
 
     Only pages that would be kept may count: a page's own views would make its text a repeated one. So a page counts
@@ -192,7 +192,7 @@ def count_site(pages: Iterable[SitePage], rules: RowJudge) -> SiteTable:
     return _repeated(seen)
 
 
-def _known_lines(page: SitePage, seen: Mapping[int, int]) -> LineCounts:
+def _known_lines(page: CountedPage, seen: Mapping[int, int]) -> LineCounts:
     pages = [seen.get(line, 0) for line in page.hashes]
     new = sum([size for size, count in zip(page.sizes, pages, strict=True) if not count])
     return LineCounts(page.hashes, page.sizes, pages, sum(page.sizes), new, 0)
@@ -254,7 +254,7 @@ def count_rows(table: FingerprintTable, texts: TextTable, rows: Numbers, rules: 
     if len(rows) > MAX_SITE_PAGES:
         hashes = np.array([crc32(table.encoded_url(row)) for row in rows.tolist()])
         rows = rows[np.sort(np.argsort(hashes, kind="stable")[:MAX_SITE_PAGES])]
-    pages = [SitePage(*texts.lines(row), texts.lists(row), partial(table.record, row)) for row in rows.tolist()]
+    pages = [CountedPage(*texts.lines(row), texts.lists(row), partial(table.record, row)) for row in rows.tolist()]
     found = count_site(pages, rules)
     return site_of(table.url(int(rows[0]))), found.pack(0.0) if found.lines else b""
 
@@ -273,7 +273,7 @@ def join_tables(given: Mapping[str, bytes], counted: Mapping[str, bytes]) -> dic
 # -- what is compared ---------------------------------------------------------------------------
 
 
-class RepeatedText:
+class OwnTextFingerprinter:
     """What sites repeat, to leave it out of fingerprints.
 
     Args:
@@ -304,7 +304,7 @@ class RepeatedText:
 
 
 def leave_out_rows(
-    batch: pa.RecordBatch, texts: TextTable, first: int, repeated: RepeatedText, sketches: int
+    batch: pa.RecordBatch, texts: TextTable, first: int, repeated: OwnTextFingerprinter, sketches: int
 ) -> pa.RecordBatch | None:
     """Return a batch of fingerprints without what sites repeat; None if that changes none of them.
 

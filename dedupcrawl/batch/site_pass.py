@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from dedupcrawl.batch.columns import fill_probes, fingerprint_schema, numpy_array, read_batches
 from dedupcrawl.batch.job import open_corpus
-from dedupcrawl.batch.repeated_text import RepeatedText, TextTable, count_rows, leave_out_rows, rows_by_site
+from dedupcrawl.batch.repeated_text import OwnTextFingerprinter, TextTable, count_rows, leave_out_rows, rows_by_site
 from dedupcrawl.batch.workdir import Workdir, read_site_tables
 from dedupcrawl.errors import DedupError
 from dedupcrawl.utils.resources import atomic_output
@@ -90,11 +90,11 @@ def leave_out_batch(state: bytes, name: str, number: int) -> bytes | None:
 
 
 @lru_cache(1)
-def _opened_tables(state: bytes) -> tuple[Job, Workdir, RepeatedText]:
+def _opened_tables(state: bytes) -> tuple[Job, Workdir, OwnTextFingerprinter]:
     job, work, digest = pickle.loads(state)  # noqa: S301  # pickled by the parent process
     if digest and not work.site_tables.exists():
         raise DedupError(f"{work.site_tables}: what sites repeat cannot be read")
-    return job, work, RepeatedText(job.config, read_site_tables(work))
+    return job, work, OwnTextFingerprinter(job.config, read_site_tables(work))
 
 
 def _opened_part(work: Workdir, name: str) -> tuple[list[pa.RecordBatch], TextTable, list[int]]:

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from dedupcrawl.batch.columns import FingerprintTable, to_text
 from dedupcrawl.batch.repeated_text import (
     MAX_SITE_PAGES,
-    RepeatedText,
-    SitePage,
+    CountedPage,
+    OwnTextFingerprinter,
     count_site,
     decompressed,
     with_records,
@@ -142,7 +142,7 @@ def _counted(batches: list[pa.RecordBatch], rules: RowJudge) -> Iterator[pa.Reco
     table = FingerprintTable([to_fingerprint_batch(batch) for batch in rows.to_batches()])
     hashes, sizes, lists = (rows.column(name).to_pylist() for name in ("hashes", "sizes", "lists"))
     records = [partial(table.record, row) for row in range(len(table))]
-    found = count_site(map(SitePage, hashes, sizes, lists, records), rules)
+    found = count_site(map(CountedPage, hashes, sizes, lists, records), rules)
     if found.lines:
         values = [_site_of(batches[0])], [site_of(table.url(0))], [found.pack(0.0)]
         arrays = [pa.array(value, field.type) for value, field in zip(values, _TABLE_SCHEMA, strict=True)]
@@ -158,12 +158,12 @@ class LeaveOutTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows with other fingerprints. They have ``filled``, ``text``, ``bytes`` and ``repeated`` too."""
-        repeated = RepeatedText(self.job.config, {})
+        repeated = OwnTextFingerprinter(self.job.config, {})
         for batch in batches:
             if len(batch):
                 yield self._changed(batch, repeated)
 
-    def _changed(self, batch: pa.RecordBatch, repeated: RepeatedText) -> pa.RecordBatch:
+    def _changed(self, batch: pa.RecordBatch, repeated: OwnTextFingerprinter) -> pa.RecordBatch:
         table = FingerprintTable([to_fingerprint_batch(batch)])
         columns = (batch.column(name).to_pylist() for name in ("text", "bytes", "repeated"))
         records = {
