@@ -151,6 +151,7 @@ def test_identities_reach_the_rules_on_workers_and_on_the_driver() -> None:
         "keys": [[1], [1]],
         "probes": [[1], [1]],
         "identity": [None, b"names"],
+        "context": [None, None],
         "sketch_0": [b"s", b"t"],
     }
     batch = pa.RecordBatch.from_pydict(values, schema=layout)
