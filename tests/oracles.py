@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TypeVar
 
-from dedupcrawl.text.normalize import UNSPACED, normalize_reference
+from dedupcrawl.text.normalize import AROUND_NUMBERS, OPERATORS, UNSPACED, normalize_reference
 
 T = TypeVar("T")
 
@@ -14,7 +14,12 @@ def tokens(text: str) -> list[str]:
     """The token stream of a text."""
     found: list[str] = []
     open_word = False
-    for character in normalize_reference(text):
+    normal = normalize_reference(text)
+    for place, character in enumerate(normal):
+        if is_operator(normal, place):
+            found.append(character)
+            open_word = False
+            continue
         letter = unicodedata.category(character)[0] in "LMN"
         alone = letter and any(start <= ord(character) < stop for start, stop in UNSPACED)
         if alone or (letter and not open_word):
@@ -23,6 +28,16 @@ def tokens(text: str) -> list[str]:
             found[-1] += character
         open_word = letter and not alone
     return found
+
+
+def is_operator(normal: str, place: int) -> bool:
+    """Whether a sign of arithmetic stands between two numbers."""
+    before, after = normal[:place].rstrip(AROUND_NUMBERS), normal[place + 1 :].lstrip(AROUND_NUMBERS)
+    return (
+        normal[place] in OPERATORS
+        and f"{before[-1:]}{after[:1]}".isascii()
+        and all(side.isdigit() for side in (before[-1:], after[:1]))
+    )
 
 
 def shingles(text: str, characters: int = 5, words: int = 3) -> list[tuple[str, ...]]:
@@ -40,7 +55,7 @@ def shingles(text: str, characters: int = 5, words: int = 3) -> list[tuple[str, 
 
 def is_character(token: str) -> bool:
     """Whether a token belongs to a script without spaces."""
-    return any(start <= ord(token[0]) < stop for start, stop in UNSPACED)
+    return token in OPERATORS or any(start <= ord(token[0]) < stop for start, stop in UNSPACED)
 
 
 def jaccard(left: set[T], right: set[T]) -> float:

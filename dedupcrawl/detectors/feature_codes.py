@@ -117,7 +117,7 @@ class FeatureCode(Detector):
         )
 
     def scheme(self) -> Mapping[str, object]:
-        return {"version": 2, **self.constants("size", "tolerance", "ends", "seed")}
+        return {"version": 3, **self.constants("size", "tolerance", "ends", "seed")}
 
     def _are_similar(self, new: int, old: int) -> bool:
         return are_similar_lengths(new, old, self.length_ratio, self.length_slack)
@@ -209,7 +209,7 @@ class FeatureCodes(Detector):
         return measured.assessment(self.name, self._bounds, piece, minimum, constant="share")
 
     def scheme(self) -> Mapping[str, object]:
-        return {"version": 2, **self.constants("size", "kept", "filed", "ends", "seed")}
+        return {"version": 3, **self.constants("size", "kept", "filed", "ends", "seed")}
 
     @property
     def _bounds(self) -> MatchLimits:

@@ -145,7 +145,7 @@ class MinHash(Detector):
     def scheme(self) -> Mapping[str, object]:
         bands, rows = self._bands()
         constants = self.constants("slots", "characters", "words")
-        return {"version": 1, **constants, "bands": bands, "rows": rows, "seed": self.seed}
+        return {"version": 2, **constants, "bands": bands, "rows": rows, "seed": self.seed}
 
     def _keys(self, slots: Slots) -> tuple[bytes, ...]:
         return band_keys(slots, *self._bands(), self.seed)

@@ -76,7 +76,7 @@ class RandomProjection(Detector):
         return assessment_by_bits(self, first, second, threshold, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
-        return {"version": 1, **asdict(self)}
+        return {"version": 2, **asdict(self)}
 
     def _tokens(self, features: Features) -> Hashes:
         if self.characters == 1:

@@ -67,7 +67,7 @@ class Shingling(CountingDetector):
 
     def scheme(self) -> Mapping[str, object]:
         constants = self.constants("characters", "words", "minima", "super_shingles", "seed")
-        return {"version": 1, **constants}
+        return {"version": 2, **constants}
 
     def measure(self, new: bytes, old: bytes) -> tuple[int, float, dict[str, object], bytes]:
         """Return equal super-shingles, similarity, evidence, and which super-shingles differ.

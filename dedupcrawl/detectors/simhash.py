@@ -111,7 +111,7 @@ class SimHash(Detector):
         return assessment_by_bits(self, first, second, threshold, self.compare(new, old))
 
     def scheme(self) -> Mapping[str, object]:
-        return {"version": 2, **asdict(self), "blocks": self._blocks}
+        return {"version": 3, **asdict(self), "blocks": self._blocks}
 
     @property
     def _blocks(self) -> int:

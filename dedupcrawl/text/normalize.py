@@ -5,6 +5,9 @@ A lookup table over code points does it. Only texts with combining characters ar
 
 :mod:`unicodedata` sorts a run of combining marks by insertion, in quadratic time. Unicode's Stream-Safe Text Format
 (UAX #15) bounds such runs to 30 marks, which no language exceeds. Here the marks after the 30th are left out.
+
+A sign of arithmetic between two numbers is a token: exercises and formulas differ by it. Everywhere else it separates
+words like other symbols.
 """
 
 from __future__ import annotations
@@ -51,6 +54,11 @@ UNSPACED = (
     (0x1B000, 0x1B300),  # kana extended, Nüshu
     (0x20000, 0x40000),  # the rest of Han
 )
+
+#: Signs of arithmetic. A hyphen is none of them: it also stands in ranges and dates, where editions use dashes.
+OPERATORS = "+−×÷="
+#: What may stand between such a sign and a number: a space, brackets, currencies, the percent sign.
+AROUND_NUMBERS = " ()[]{}$€£¥%"
 
 Points = npt.NDArray[np.uint32]
 Indices = npt.NDArray[np.int64]
@@ -131,10 +139,43 @@ def pack(text: str) -> Points:
         points = _fold_points(table, bound_marks(text))
         packed = table.packed.take(points) & (ROLE | CODE)
         spaces = packed == SPACE  # white space of any kind; all else is normalised already
-        return _collapse_spaces(np.where(spaces, SPACE, points | (packed & ROLE)))
+        return mark_operators(_collapse_spaces(np.where(spaces, SPACE, points | (packed & ROLE))))
     if highest >= RESIZED:
         packed = table.packed[_resize(table, encode(text))] & (ROLE | CODE)
-    return _collapse_spaces(packed)
+    return mark_operators(_collapse_spaces(packed))
+
+
+def mark_operators(packed: Points) -> Points:
+    """Give each sign of arithmetic between two numbers the role of a token, ``CharacterKind.CHARACTER``.
+
+    Between the sign and an ASCII digit may stand characters of ``AROUND_NUMBERS``. The array is returned unchanged, or
+    as a copy. Runs of such characters belong to at most two signs, so the time is linear.
+
+    Args:
+        packed: packed points with white space collapsed; those of several texts have a separator after each text.
+    """
+    is_operator = np.logical_or.reduce([packed == np.uint32(ord(sign)) for sign in OPERATORS])
+    places = np.flatnonzero(is_operator).tolist()
+    found = [place for place in places if all(_is_number(packed, place, step) for step in (-1, 1))]
+    if found:
+        packed = packed.copy()
+        packed[found] |= _OPERATOR_ROLE
+    return packed
+
+
+_OPERATOR_ROLE = np.uint32(CharacterKind.CHARACTER << int(ROLE_SHIFT))
+_DIGIT_POINTS = range(
+    ord("0") | CharacterKind.WORD << int(ROLE_SHIFT), (ord("9") | CharacterKind.WORD << int(ROLE_SHIFT)) + 1
+)
+_AROUND_POINTS = frozenset(map(ord, AROUND_NUMBERS))
+
+
+def _is_number(packed: Points, place: int, step: int) -> bool:
+    """Return whether a digit is next to a place in one direction."""
+    place += step
+    while 0 <= place < len(packed) and int(packed[place]) in _AROUND_POINTS:
+        place += step
+    return 0 <= place < len(packed) and int(packed[place]) in _DIGIT_POINTS
 
 
 def map_code_points(text: str) -> Points:
@@ -366,6 +407,7 @@ def _collapse_spaces_of_many(packed: Points, ends: Indices) -> PackedTexts:
         ends = ends - np.searchsorted(surplus, ends)
     starts = np.concatenate(([0], ends[:-1]))
     stops = ends - 1
+    packed = mark_operators(packed)
     return PackedTexts(packed, starts, stops - ((packed[stops - 1] == SPACE) & (stops > starts)))
 
 

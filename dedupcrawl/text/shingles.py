@@ -2,9 +2,9 @@
 
 A token is one character of a script without spaces (Han, kana, Thai…), or a maximal run of letters and digits
 of any other script. Punctuation, symbols and white space only separate tokens, so that a change of width or
-punctuation changes no shingle. Tokens never become Python strings. Shingles follow Broder (*On the
-resemblance and containment of documents*, 1997). Their length depends on the token at their start, so that
-mixed text works.
+punctuation changes no shingle; but a sign of arithmetic between two numbers is a token. Tokens never become Python
+strings. Shingles follow Broder (*On the resemblance and containment of documents*, 1997). Their length depends on the
+token at their start, so that mixed text works.
 
 All products of hashes wrap around at 2^64. All randomness of the package is derived from one seed here, which
 must be the same in all workers.
@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dedupcrawl.text.normalize import ROLE, ROLE_SHIFT, CharacterKind, roles
+from dedupcrawl.text.normalize import OPERATORS, ROLE, ROLE_SHIFT, CharacterKind, roles
 
 if TYPE_CHECKING:
     from dedupcrawl.text.normalize import Flags, Indices, Points
@@ -122,6 +122,8 @@ class _LetterKeys(NamedTuple):
 def _letter_keys(seed: int) -> _LetterKeys:
     points = np.flatnonzero(roles())
     points |= roles()[points].astype(np.int64) << int(ROLE_SHIFT)
+    # At the end, so that the numbers of the letters do not depend on them.
+    points = np.append(points, [ord(sign) | CharacterKind.CHARACTER << int(ROLE_SHIFT) for sign in OPERATORS])
     drawn = shake_128(b"dedupcrawl letters" + seed.to_bytes(8, "little")).digest(8 * len(points))
     # The system provides memory only for the parts that are written: 2 of 50 MB.
     letters = np.zeros(int(ROLE), np.uint64)

@@ -25,6 +25,7 @@ TEXTS = {
     "chinese": CHINESE,
     "mixed": f"{CHINESE} The 3rd issue of 《Harbour News》 cost ３.50 €. {ENGLISH}",
     "short": "Ice. 冰。",
+    "sums": "Work out: 3 + 4 = 7; 12 − 5 = 7; 2 × (3 + 4) = 14; 9 ÷ 3 = 3. It froze at -4 degrees, C++ or not.",
     "thai": "ท่าเรือกลายเป็นน้ำแข็งในตอนกลางคืน และเรือข้ามฟากจอดอยู่",
 }
 
@@ -106,6 +107,21 @@ GOLDEN: dict[tuple[str, str], str] = {
     ("combined", "mixed"): "935b47949816a9e3",
     ("combined", "short"): "08f0f77245ca5b85",
     ("combined", "thai"): "8fcc3d03327482e5",
+    ("exact", "sums"): "a264ef5d77a1561c",
+    ("minhash", "sums"): "063314198fe78486",
+    ("feature_code", "sums"): "7480eeb466d77e23",
+    ("feature_codes", "sums"): "none",
+    ("datasketch", "sums"): "ca693014abf08afb",
+    ("shingling", "sums"): "e03f0cc4d7826805",
+    ("segments", "sums"): "a07ab530cf1498a1",
+    ("keywords", "sums"): "none",
+    ("imatch", "sums"): "none",
+    ("imatch_randomized", "sums"): "none",
+    ("boolean", "sums"): "none",
+    ("spotsigs", "sums"): "none",
+    ("simhash", "sums"): "39ffcfe0007ec63d",
+    ("random_projection", "sums"): "9e59b5febad4e38c",
+    ("combined", "sums"): "5e9e3bf7209a46b9",
 }
 
 ODD = {

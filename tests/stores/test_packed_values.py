@@ -261,7 +261,8 @@ def test_what_does_not_fit_is_refused() -> None:
         '{"text":{}}',
         '{"exact":{"bits":128}}',
         '{"exact":{"version":2,"seed":0}}',
-        '{"minhash":{"version":1,"seed":"secret","slots":128,"bands":6,"rows":5}}',
+        '{"minhash":{"version":1,"seed":0,"slots":128,"bands":6,"rows":5}}',
+        '{"minhash":{"version":2,"seed":"secret","slots":128,"bands":6,"rows":5}}',
     ],
 )
 def test_a_scheme_of_other_constants_computes_no_keys(scheme: str) -> None:

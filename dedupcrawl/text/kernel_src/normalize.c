@@ -93,6 +93,50 @@ DEFINE_PACK(pack_latin, uint8_t)
 DEFINE_PACK(pack_basic, uint16_t)
 DEFINE_PACK(pack_full, uint32_t)
 
+/* Whether a point is one of OPERATORS in normalize.py, without a role. */
+static inline int
+is_operator(uint32_t point)
+{
+    return point == '+' || point == '=' || point == 0xD7 || point == 0xF7 || point == 0x2212;
+}
+
+/* Whether a point is one of AROUND_NUMBERS in normalize.py. */
+static inline int
+is_around_number(uint32_t point)
+{
+    return point == 0x20AC || point == 0xA3 || point == 0xA5
+           || (point != 0 && point < 0x80 && strchr(" ()[]{}$%", (int)point) != NULL);
+}
+
+static inline int
+is_digit(uint32_t point)
+{
+    return point >= ('0' | WORD << ROLE_SHIFT) && point <= ('9' | WORD << ROLE_SHIFT);
+}
+
+/* Give each sign of arithmetic between two numbers the role of a token; see mark_operators in normalize.py. */
+static void
+mark_operators(PackedText *text)
+{
+    uint32_t *points = text->points;
+    for (Py_ssize_t i = 1; i < text->length - 1; i++) {
+        if (!UNLIKELY(is_operator(points[i]))) {
+            continue;
+        }
+        Py_ssize_t before = i - 1, after = i + 1;
+        while (before > 0 && is_around_number(points[before])) {
+            before--;
+        }
+        while (after < text->length - 1 && is_around_number(points[after])) {
+            after++;
+        }
+        if (is_digit(points[before]) && is_digit(points[after])) {
+            points[i] |= CHARACTER << ROLE_SHIFT;
+            text->letters++;
+        }
+    }
+}
+
 /* Fold Chinese in place. The XOR leaves the role, because folding has no bits above the code. */
 static void
 fold_points(const NormalizationTable *table, PackedText *text)
@@ -132,6 +176,7 @@ pack_text(const NormalizationTable *table, PyObject *text, PackedText *result)
                       : kind == PyUnicode_2BYTE_KIND ? pack_basic(table, data, count, result)
                                                      : pack_full(table, data, count, result);
     if (outcome == DONE) {
+        mark_operators(result);
         fold_points(table, result);
     }
     return outcome;

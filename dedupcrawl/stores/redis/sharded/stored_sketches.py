@@ -117,6 +117,10 @@ class SketchCodec:
         return sketches
 
 
+#: The versions of the schemes that are known here.
+_SCHEMES = {Exact.name: 1, MinHash.name: 2}
+
+
 def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> SketchCodec | None:
     """Return the codec of the sketches of records; None if they have sketches of other detectors.
 
@@ -127,7 +131,7 @@ def stored_sketches(scheme: Mapping[str, Any], secret: SecretSeed | None) -> Ske
     names = [name for name in DETECTORS if name in scheme]
     if not names or not {*names} <= {Exact.name, MinHash.name}:
         return None
-    if any(not isinstance(scheme[name], dict) or scheme[name].get("version") != 1 for name in names):
+    if any(not isinstance(scheme[name], dict) or scheme[name].get("version") != _SCHEMES[name] for name in names):
         return None
     has_exact, has_minhash = Exact.name in names, MinHash.name in names
     constants = scheme[MinHash.name] if has_minhash else {}
