@@ -86,12 +86,15 @@ class Page:
     #: the main text that is compared, by the rules alone, if the block model chose another one for ``text``; else None.
     #: ``rest``, ``beside``, ``stated``, ``unread`` and the signatures belong to it
     compared: str | None = None
-    rest: str = ""  #: other text of the page, only where it is longer than the main text; it is compared too
+    #: other text of the page that is compared too: where it is longer than the main text; the titles of parts
+    #: of the topic (reader ``"topic"``)
+    rest: str = ""
     #: bytes of sentences that were removed, without links, landmarks and consent texts: where they are many times the
     #: main text, it may not be what the page is about
     unread: int = 0
     listed: int = 0  #: linked headings between the first and the last block of the compared text: other pages
     visible: str = ""  #: all text of a page without main text, where it is long enough to be compared
+    titles: str = ""  #: all headings of the page, one a line (reader ``"topic"``)
     anchors: str = ""  #: text of topic-anchor blocks (reader ``"topic"``)
     heading: str = ""  #: the only ``<h1>`` that is no link; without any, the last ``<h2>`` before the main text
     beside: str = ""  #: all text that is neither main text nor a heading, a block a line
@@ -103,8 +106,14 @@ class Page:
 
     @property
     def title_field(self) -> str:
-        """Title and heading, a line each; only the longer one if it contains the other, as a title with the site."""
+        """Title and headings, a line each; those that the title contains, as it does with the site, are left out.
+
+        The headings are ``titles``, or without any ``heading``, which takes the place of a title that it contains.
+        """
         title, heading = (" ".join(name.split()).casefold() for name in (self.title, self.heading))
+        if self.titles:
+            others = [line for line in self.titles.split("\n") if " ".join(line.split()).casefold() not in title]
+            return "\n".join(filter(None, [self.title, *others]))
         if heading in title:
             return self.title
         return self.heading if title in heading else f"{self.title}\n{self.heading}"

@@ -4,7 +4,8 @@ Tags fall into five classes. From the leaves upwards, a *block* element becomes 
 text or enough level tags; otherwise its text goes to its parent. A *title* element is a segment of any
 length, *level* elements are counted, *ignored* ones are left out, all *others* belong to the text around
 them. The text that reaches the root is a segment too, so that nothing is lost. The longest segment is the
-topic, and so are segments that share words with it.
+topic, and so are segments that share words with it. All titles are in the title field. Those of parts of the
+topic are also compared with its text, since most detectors know no fields.
 
 The patent does not list its block tags. Here they are the elements that contain paragraphs: an article is one
 segment. With ``p`` and ``li`` among them, every paragraph would have to share words with the longest one.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -62,6 +63,7 @@ IGNORED_TAGS = IGNORED | {"script", "title"}
 TOPIC = "topic"  #: kept: the longest segment, and those that share words with it
 TOPIC_ANCHORS = "topic anchors"  #: kept, but not as main text: a topic segment of mostly anchor text
 TITLE = "title"  #: a heading
+MAX_LINKED = 0.5  #: share of anchor text in a title; with more it names another page
 NOISE = "noise"  #: removed: all other segments
 
 STOP_WORDS = word_set("""
@@ -93,7 +95,7 @@ def read_topic(root: _Element, url: str, options: ReadOptions) -> Page:
     """Read a page by its topic segments (source: patent CN101645082).
 
     The four fields that the patent weighs are ``Page.title_field``, ``keywords`` and ``description``, ``text``,
-    ``anchors``.
+    ``anchors``. The first one has all titles of the page.
 
     Args:
         root: the ``<html>`` element.
@@ -106,14 +108,15 @@ def read_topic(root: _Element, url: str, options: ReadOptions) -> Page:
     found = segments(root, options.topic)
     reasons = classify(found, options.topic)
     pairs = sorted(zip(found, reasons, strict=True), key=lambda pair: pair[0].places)
-    return with_main_text(
+    page = with_main_text(
         root,
         url,
         options,
-        _text(found, reasons, TOPIC),
-        anchors=_text(found, reasons, TOPIC_ANCHORS),
+        _text_of(found, reasons, TOPIC),
+        anchors=_text_of(found, reasons, TOPIC_ANCHORS),
         blocks=tuple(_block(*pair) for pair in pairs) if options.blocks else (),
     )
+    return replace(page, titles=_text_of(found, reasons, TITLE), rest=_text(_titles_of_topic(found, reasons)))
 
 
 def classify(found: Sequence[TopicBlock], options: TopicOptions) -> list[str]:
@@ -132,14 +135,30 @@ def classify(found: Sequence[TopicBlock], options: TopicOptions) -> list[str]:
     return reasons
 
 
-def _text(found: Sequence[TopicBlock], reasons: Sequence[str], wanted: str) -> str:
-    """Return the texts of one class in reading order: a segment may be inside another one."""
-    texts = [
-        line
-        for segment, reason in zip(found, reasons, strict=True)
-        if reason is wanted
-        for line in zip(segment.places, segment.texts, strict=True)
-    ]
+def _titles_of_topic(found: Sequence[TopicBlock], reasons: Sequence[str]) -> list[TopicBlock]:
+    """Return the titles just above a text of the topic that are no links, but ``<h1>``.
+
+    An ``<h1>`` names the page, and each site may name it in its own way. A title that is a link names another page.
+    """
+    order = [at for _, at in sorted((place, at) for at, segment in enumerate(found) for place in segment.places)]
+    named: dict[int, None] = {}
+    is_above = False
+    for at in reversed(order):
+        is_title = reasons[at] is TITLE
+        is_above = is_above if is_title else reasons[at] is TOPIC
+        if is_title and is_above and found[at].tag != "h1" and found[at].anchor_share <= MAX_LINKED:
+            named[at] = None
+    return [found[at] for at in named]
+
+
+def _text_of(found: Sequence[TopicBlock], reasons: Sequence[str], wanted: str) -> str:
+    """Return the texts of one class."""
+    return _text([segment for segment, reason in zip(found, reasons, strict=True) if reason is wanted])
+
+
+def _text(found: Sequence[TopicBlock]) -> str:
+    """Return the texts of some segments in reading order: a segment may be inside another one."""
+    texts = [line for segment in found for line in zip(segment.places, segment.texts, strict=True)]
     return "\n".join([text for _, text in sorted(texts)])
 
 

@@ -93,7 +93,9 @@ def test_metadata_is_the_same_for_all(reader: str) -> None:
     html = f"<html lang=en>{article('<h1>Flood</h1>', HEAD)}"
     expected, page = read(html, "blocks"), read(html, reader)
     assert page.canonical == "https://a.example/flood"
-    assert page == replace(expected, text=page.text, rest=page.rest, blocks=page.blocks, anchors=page.anchors)
+    assert page == replace(
+        expected, text=page.text, rest=page.rest, blocks=page.blocks, anchors=page.anchors, titles=page.titles
+    )
 
 
 @pytest.mark.parametrize("reader", [*READERS, f"{OWN}echo"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -7,6 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dedupcrawl import Deduplicator
+from dedupcrawl.detectors.base import Relation
+from dedupcrawl.detectors.simhash import SimHash
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page import Kind, Page, ReadOptions, TopicOptions, read_page
 from dedupcrawl.page.blocks import LINK, MARK, UNLINK
@@ -29,6 +33,7 @@ from dedupcrawl.page.topic import (
     segments,
     topic_words,
 )
+from dedupcrawl.text.features import Features, compared_text
 from dedupcrawl.tools.evaluation.extraction import evaluate_extraction
 from tests.data import data
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, links
@@ -329,3 +334,52 @@ def test_the_words_of_the_topic_are_counted_once(monkeypatch: pytest.MonkeyPatch
     html = longest + "<div>" + f"</div><div>{'other words ' * 10}" * 200
     read_page(html, options=ReadOptions(reader="topic"))
     assert len([size for size in sizes if size == 2000]) == 1
+
+
+# -- titles ------------------------------------------------------------------------------------------
+
+HEADINGS = ["Before dawn", "At noon", "In the evening"]
+OTHERS = ["A wet spring", "What the miller lost", "The repairs"]
+
+
+def parted(headings: list[str], top: str = "<h1>Flood</h1>", tag: str = "h2") -> str:
+    parts = zip(headings, (PARAGRAPH, SECOND, PARAGRAPH[::-1]), strict=True)
+    return (
+        f"<title>Flood</title><div>{top}{''.join(f'<{tag}>{name}</{tag}><p>{text}</p>' for name, text in parts)}</div>"
+    )
+
+
+@pytest.mark.parametrize("tag", ["h2", "h3", "h6"])
+@pytest.mark.parametrize("top", ["<h1>Flood</h1>", "", "<h1>Gazette</h1><h1>Flood</h1>"])
+def test_all_titles_are_in_the_title_field(top: str, tag: str) -> None:
+    page = read(parted(HEADINGS, top, tag))
+    lines = page.title_field.split("\n")
+    assert lines[0] == "Flood"
+    assert {*HEADINGS, *re.findall("Gazette", top)} == {*lines[1:]}
+
+
+def test_titles_of_parts_are_compared_with_the_text() -> None:
+    page = read(parted(HEADINGS))
+    assert page.text.split("\n") == [PARAGRAPH, SECOND, PARAGRAPH[::-1]]
+    assert page.rest.split("\n") == HEADINGS
+    assert page.titles.split("\n") == ["Flood", *HEADINGS]
+    assert {*HEADINGS} <= {*compared_text(page).split("\n")}
+
+
+def test_titles_of_other_parts_are_not() -> None:
+    body = "<div><h2>Weather</h2>Sun tomorrow.</div>{}<div><h3>Most read</h3></div>"
+    assert read(body.format(parted(HEADINGS))).rest == read(parted(HEADINGS)).rest
+
+
+@pytest.mark.parametrize("top", ["<h1>Flood</h1>", "", "<h1>Gazette</h1><h1>Flood</h1>"])
+def test_pages_with_other_titles_are_not_identical(top: str) -> None:
+    pages = [
+        read_page(parted(names, top), f"https://{host}.example/", options=ReadOptions(reader="topic"))
+        for host, names in (("a", HEADINGS), ("b", OTHERS))
+    ]
+    with Deduplicator() as dedup:
+        assert [dedup.add(page).relation for page in pages][1] is not Relation.IDENTICAL
+    first, second = (SimHash().fingerprint(Features(page)) for page in pages)
+    assert first is not None
+    assert second is not None
+    assert first.sketch != second.sketch
