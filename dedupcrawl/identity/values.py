@@ -285,7 +285,12 @@ _han_numbers = re.compile(f"[{HAN_NUMERALS}]+.?", re.DOTALL).findall
 
 # -- what is found ------------------------------------------------------------------------------
 
-VIEW_PARTS = word_set("print druck imprim stampa печат 打印 列印 印刷 인쇄")  #: parts of lines that only a view has
+#: Beginnings of words in lines that only a view has: "printed from", in the languages of consent texts.
+VIEW_PARTS = word_set("""
+    print druck gedruckt ausgedruckt imprim impreso impresso stampa печат распечат отпечат роздрук друк wydruk afgedrukt
+    geprint udskr utskr tulostettu vytišt vytlač nyomtat tipărit yazdır natisnjen ispisano otisnut atspausd izdruk
+    prindi trükitud prentað εκτυπ εκτύπ طبع چاپ הודפס 打印 列印 印刷 인쇄
+""")
 _is_of_view = re.compile(_alternatives(VIEW_PARTS)).search
 _no_letters = re.compile(r"[\W\d_]+").sub
 _has_digit = re.compile(r"\d").search

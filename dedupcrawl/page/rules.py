@@ -145,12 +145,16 @@ _names_origin = re.compile(
     re.IGNORECASE,
 ).search
 _is_url = re.compile(r"https?://\S+\Z").match
-#: How a view for printers names its page, before the URL.
+#: How a view for printers names its page, before the URL, the host or the date, in the languages of consent texts.
 _printed_from = re.compile(
-    _FRONT + r"(?:printed (?:from|by|at|on)|(?:aus)?gedruckt|imprim[ée]|impress?[oa]|stampat[oa]|(?:рас|на)печатано"
-    r"|роздруковано|wydrukowano|afgedrukt|udskrevet|utskrive[nt]|tulostettu|打印自|列印自|印刷元|인쇄)\b",
+    _FRONT
+    + r"(?:printed (?:from|by|at|on)|(?:aus)?gedruckt|imprim(?:[ée]e?|at)|impress?[oa]|stampat[oa]|(?:рас|на)печатано"
+    r"|отпечатано|роздруковано|надруковано|wydrukowano|afgedrukt|geprint|udskrevet|utskrive[nt]|tulostettu|vytištěno"
+    r"|vytlačené|nyomtatva|tipărit|yazdırıldı|natisnjeno|ispisano|otisnuto|atspausdinta|izdrukāts|prinditud|trükitud"
+    r"|prentað|εκτυπώθηκε|εκτύπωση|طبع|طُبع|چاپ شده|הודפס|打印自|列印自|印刷元|인쇄)\b",
     re.IGNORECASE,
 ).match
+_has_host = re.compile(r"(?<![\w@.])(?:[^\W_][\w-]*\.)+[a-z]{2,}(?=[/\s,;)]|\.?\Z)", re.IGNORECASE).search
 _digit = re.compile(r"\d").search
 #: A time of editing, or a number of readers: beside the counted word only. Words may be joined by the layout
 #: ("MillerPublished"). "unchanged" and "Review: …" do not count.
@@ -308,15 +312,17 @@ def is_stamp(text: str, length: int) -> bool:
 
     >>> [is_stamp(text, 40) for text in ("Updated 3 May, 12:31.", "阅读 3051　评论 12", "12 of 40 people came")]
     [True, True, False]
-    >>> is_stamp("Распечатано с https://example.org/a", 50)
-    True
+    >>> [is_stamp(text, 50) for text in ("Распечатано с https://example.org/a", "Gedruckt von gazette.example")]
+    [True, True]
     """
     if length > MAX_STAMP_BYTES:
         return False
     # The search for a digit is ten times as fast, and most texts have none.
     if _digit(text) is not None and any(map(text.lower().__contains__, _STAMP_KEYS)) and _stamp(text) is not None:
         return True
-    return ("://" in text or "www." in text) and (_is_url(text) is not None or _printed_from(text) is not None)
+    if ("://" in text or "www." in text) and (_is_url(text) is not None or _printed_from(text) is not None):
+        return True
+    return _printed_from(text) is not None and (_has_host(text) is not None or _date_with_year(text) is not None)
 
 
 def is_byline(text: str, length: int) -> bool:

@@ -274,10 +274,13 @@ def join_leading_facts(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
 
 
 def leading_facts(blocks: Sequence[RawBlock], reasons: Sequence[str], first: int) -> list[int]:
-    """Return the places of facts between the main text and the only ``<h1>`` above it, with their headings.
+    """Return the places of facts between the main text and the heading above it, with their own headings.
 
     These are adjacent cells or terms without links, a record above a description; or items with amounts, the
     ingredients of a recipe. Short as they are, they would fall out of the text in most templates.
+
+    The heading is the only ``<h1>``. A bare view, such as that for printers, may have another one or none: there only
+    facts that nothing but a heading separates from the text belong to it.
 
     Args:
         blocks: the blocks of the page.
@@ -285,11 +288,12 @@ def leading_facts(blocks: Sequence[RawBlock], reasons: Sequence[str], first: int
         first: the place of the first block of the main text.
     """
     titles = [place for place, block in enumerate(blocks[:first]) if block[5] == "h1" and not block[2]]
-    if len(titles) != 1 or first - titles[0] <= MIN_FACTS:
+    above = titles[0] if len(titles) == 1 else _heading_of_facts(blocks, first)
+    if first - above <= MIN_FACTS:
         return []
     found: list[int] = []
     run: list[int] = []
-    for place in range(titles[0] + 1, first + 1):
+    for place in range(above + 1, first + 1):
         if place < first and blocks[place][5] in FACTS:
             run.append(place)
             continue
@@ -297,9 +301,20 @@ def leading_facts(blocks: Sequence[RawBlock], reasons: Sequence[str], first: int
             own = [at for at in run if not is_byline(*blocks[at][:2])]
             if _is_record([blocks[at] for at in own]):
                 named = run[0] - 1
-                found += [named, *own] if blocks[named][5] in HEADINGS and named > titles[0] else own
+                found += [named, *own] if named > above and blocks[named][5] in HEADINGS else own
         run = []
     return found
+
+
+def _heading_of_facts(blocks: Sequence[RawBlock], first: int) -> int:
+    """Return the place of the heading above all facts that lead to the main text, or of the block before these, or -1.
+
+    Only facts and headings stand between it and the text. Of several headings the first one names the page.
+    """
+    place = first - 1
+    while place >= 0 and (blocks[place][5] in FACTS or (blocks[place][5] in HEADINGS and not blocks[place][2])):
+        place -= 1
+    return place + 1 if place + 1 < first and blocks[place + 1][5] in HEADINGS else place
 
 
 def _is_record(run: Sequence[RawBlock]) -> bool:

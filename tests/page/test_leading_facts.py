@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dedupcrawl import Deduplicator
 from dedupcrawl.page import read_page
 from tests.page.samples import PARAGRAPH, SECOND
 
@@ -75,3 +76,45 @@ def test_the_ingredients_of_a_recipe_are_read(amounts: list[str], recipe: str, t
     lines = page.text.split("\n")
     assert {*amounts} <= {*lines}
     assert SECOND in lines
+
+
+BARE = [
+    "<h2>Plan</h2>{}{}",
+    "<h3>Plan</h3>{}{}",
+    "{}{}",
+    "<b>Plan</b>{}{}",
+    "<h1>Gazette</h1><h1>Plan</h1>{}{}",
+    "<h1><a href=/plan>Plan</a></h1>{}{}",
+    "<h2>Plan</h2>{}<h2>Proposal</h2>{}",
+]
+
+
+@pytest.mark.parametrize("record", [LIST, HEADS, CELLS], ids=["dl", "th", "td"])
+@pytest.mark.parametrize("bare", BARE)
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+def test_a_record_is_read_in_a_bare_view_too(record: str, bare: str, text: str) -> None:
+    lines = read_page(f"<title>Plan</title>{bare.format(record, text)}<p><a href=/>Home</a></p>").text.split("\n")
+    assert {word for pair in PAIRS for word in pair} <= {*lines}
+    assert SECOND in lines
+
+
+@pytest.mark.parametrize("bare", BARE)
+@pytest.mark.parametrize("template", TEMPLATES[:-1])
+def test_a_bare_view_of_a_page_with_a_record_is_a_copy(template: str, bare: str) -> None:
+    record = CELLS.replace(
+        "</table>", "<tr><td>Clerk</td><td>In the town hall</td><td>Phone</td><td>555 0102</td></table>"
+    )
+    full = read_page(
+        f"<title>Plan</title><nav><a href=/>Home</a></nav>{template.format(record, LONG)}", "https://a.example/1"
+    )
+    view = read_page(f"<title>Plan</title>{bare.format(record, LONG)}", "https://a.example/print/1")
+    with Deduplicator() as dedup:
+        assert dedup.add(full).keep
+        assert not dedup.add(view).keep
+
+
+def test_cells_that_something_else_separates_from_the_text_are_left_out() -> None:
+    page = read_page(
+        f"<h2>Gazette</h2>{CELLS}<div><a href=/news>News</a> and <a href=/sport>sport</a></div><div>{LONG}</div>"
+    )
+    assert page.text.split("\n") == [PARAGRAPH, SECOND, THIRD, SECOND[::-1]]

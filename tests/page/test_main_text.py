@@ -177,10 +177,35 @@ def test_the_line_of_a_print_view_goes(words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        *("Распечатано с daily.example", "Gedruckt von daily.example/news/3", "Ausgedruckt am 3. Mai 2026"),
+        *(
+            "Impreso de daily.example el 3 de mayo de 2026",
+            "Imprimé depuis daily.example",
+            "Stampato da daily.example.",
+        ),
+        *(
+            "Vytištěno z daily.example",
+            "Nyomtatva: daily.example",
+            "Εκτυπώθηκε από daily.example",
+            "打印自：daily.example",
+        ),
+        *("Printed from the Gazette on 3 May 2026", "Udskrevet fra daily.example", "Yazdırıldı: daily.example"),
+    ],
+)
+def test_a_print_line_needs_no_url(line: str) -> None:
+    page = read_page(f"<body><h1>The flood</h1><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{line}</p></body>")
+    assert page.text == f"{PARAGRAPH}\n{SECOND}"
+
+
+@pytest.mark.parametrize(
     "sentence",
     [
         "Imprimerie Duval, the old press, has its archive of the flood at www.duval.example.",
         "Impressed as they were, the masons wrote of the flood at www.duval.example.",
+        "Gedruckt wurde das Buch in Leipzig, und niemand hat es je gelesen.",
+        "Impreso en Sevilla, el libro cuenta la historia del puente.",
     ],
 )
 def test_a_line_about_printing_stays(sentence: str) -> None:
