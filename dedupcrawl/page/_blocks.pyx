@@ -65,6 +65,9 @@ cdef struct Measures:
     Py_ssize_t links
     Py_ssize_t longest
     bint inside
+    Py_ssize_t files  # links to files
+    Py_ssize_t file_length  # of their labels
+    bint in_file  # the last link, to a file, is open
 
 
 cdef void _fill_classes() noexcept:
@@ -86,6 +89,7 @@ cdef class BlockBuilder:
         is_opened: ``declared.is_opened``.
         hidden_side: what a container is that only scripts show, if its class and id show nothing.
         make_blocks: ``blocks.make_blocks``, for the rare cases.
+        links: ``blocks.NO_LINK``, ``PAGE_LINK`` and ``FILE_LINK``.
         file_types: extensions of files that are no web pages.
         separators: characters that do not end a run of links.
         short_gap: ``blocks.SHORT_GAP``.
@@ -93,18 +97,18 @@ cdef class BlockBuilder:
         part_names: ``blocks.PART_NAMES``.
     """
 
-    cdef object classify, is_opened, hidden_side, make_blocks, file_types, part_names
+    cdef object classify, is_opened, hidden_side, make_blocks, links, file_types, part_names
     cdef Py_ssize_t short_gap, max_head_chars
     cdef uint64_t types[MAX_TYPES]
     cdef uint32_t separators[MAX_SEPARATORS]
     cdef int type_count, separator_count
 
     def __init__(
-        self, *, classify, is_opened, hidden_side, make_blocks, file_types, separators, short_gap, max_head_chars,
-        part_names,
+        self, *, classify, is_opened, hidden_side, make_blocks, links, file_types, separators, short_gap,
+        max_head_chars, part_names,
     ):
         self.classify, self.is_opened, self.hidden_side = classify, is_opened, hidden_side
-        self.make_blocks = make_blocks
+        self.make_blocks, self.links = make_blocks, links
         self.file_types = file_types
         self.part_names = part_names
         self.short_gap = short_gap
@@ -136,12 +140,15 @@ cdef class _Builder:
     cdef object options
     cdef double least_noise, least_content  # R1 and R2
     cdef Py_ssize_t link_run
+    cdef object tree
+    cdef dict files  # of the tree, as the lists
     cdef list blocks, parents, sides, mains, heads, nested, elements, bodies, hidden  # of the tree
     cdef list known_heads, known_kinds  # of each level: its head and what it shows
     cdef Level* levels
     cdef Py_ssize_t depth, room
     cdef char* scratch
     cdef bint inside  # a link to a web page is open
+    cdef bint in_file  # a link to a file is open
 
     def __cinit__(self, BlockBuilder rules, bytes stream, tree, options):
         self.rules = rules
@@ -153,6 +160,7 @@ cdef class _Builder:
         self.blocks, self.parents, self.sides, self.mains = tree.blocks, tree.parents, tree.sides, tree.mains
         self.heads, self.nested, self.elements = tree.heads, tree.nested, tree.elements
         self.bodies, self.hidden = tree.bodies, tree.hidden
+        self.tree, self.files = tree, tree.files
         self.known_heads, self.known_kinds = [None], [None]
         self.room = 64
         self.levels = <Level*>malloc(self.room * sizeof(Level))
@@ -273,29 +281,46 @@ cdef class _Builder:
     cdef int add_block(self, Span marked, object tag, Py_ssize_t container) except -1:
         """Normalise a text and measure its links; add it as a block."""
         cdef Writer writer = Writer(self.scratch, 0, NOTHING)
+        cdef Writer names = Writer(NULL, 0, NOTHING)  # labels of links to files
         cdef Measures found
         cdef Text link = _find(marked.start, marked.end, LINK)
         if link == marked.end and not self.inside:
             _write(&writer, marked.start, marked.end)
-            found = Measures(writer.size, 0, 0, 0, False)
+            found = Measures(writer.size, 0, 0, 0, False, 0, 0, False)
+            if self.in_file:
+                self.measure_rest_of_file_link(marked.start, marked.end, &names, &found)
+                self.in_file = found.in_file
         elif not self.inside and _has_own_place(link, marked.end) and tag in self.rules.part_names:
             return self.leave_to_reference(marked, tag, container)
         elif self.is_single_link(marked, link):
             found = self.measure_single_link(marked, &writer)
+            self.in_file = False
         else:
             found = self.measure_links(marked, &writer)
             if found.longest > self.link_run and self.has_noise_in_run(found):
                 return self.leave_to_reference(marked, tag, container)
-            self.inside = found.inside
+            self.inside, self.in_file = found.inside, found.in_file
         if found.length:
+            if found.files:
+                self.files[len(self.blocks)] = found.files if 2 * found.file_length >= found.length else 0
             text = PyUnicode_DecodeUTF8(self.scratch, found.length, NULL)
             self.blocks.append((text, found.length, found.link_length, found.links, found.longest, tag, container))
         return 0
 
     cdef int leave_to_reference(self, Span marked, object tag, Py_ssize_t container) except -1:
-        self.inside = self.rules.make_blocks(
-            self.blocks, [(_decode(marked), tag, container)], self.options, inside=self.inside
+        none, page, file = self.rules.links
+        opened = self.rules.make_blocks(
+            self.tree, [(_decode(marked), tag, container)], self.options,
+            opened=page if self.inside else file if self.in_file else none,
         )
+        self.inside, self.in_file = opened == page, opened == file
+        return 0
+
+    cdef int measure_rest_of_file_link(self, Text start, Text end, Writer* names, Measures* found) noexcept:
+        """Measure the label of a link to a file that is open where a text begins."""
+        cdef Text closing = _find(start, end, UNLINK)
+        _write(names, start, closing)
+        found.files, found.file_length, found.in_file = 1, names.size, closing == end
         return 0
 
     cdef bint has_noise_in_run(self, Measures found) noexcept:
@@ -319,14 +344,16 @@ cdef class _Builder:
         cdef Text end = marked.end - MARK_SIZE
         cdef Text anchor = _find(marked.start + MARK_SIZE, end, ANCHOR)
         cdef bint leads = self.leads_to_page(Span(marked.start + MARK_SIZE, anchor))
+        cdef bint is_file = not leads and anchor != marked.start + MARK_SIZE
         if anchor != end:
             _write(writer, anchor + MARK_SIZE, end)
-        return Measures(writer.size, writer.size if leads else 0, leads, leads, False)
+        return Measures(writer.size, writer.size if leads else 0, leads, leads, False, is_file, writer.size, False)
 
     cdef Measures measure_links(self, Span marked, Writer* writer) except *:
         """Measure a text, a link at a time; see ``blocks.measure_links``."""
-        cdef Measures found = Measures(0, 0, 0, 0, self.inside)
+        cdef Measures found = Measures(0, 0, 0, 0, self.inside, 0, 0, False)
         cdef Writer labels = Writer(NULL, 0, NOTHING)
+        cdef Writer names = Writer(NULL, 0, NOTHING)  # labels of links to files
         cdef Text link = _find(marked.start, marked.end, LINK)
         cdef Text target, anchor, label, closing, after
         cdef Py_ssize_t run = 0
@@ -336,6 +363,8 @@ cdef class _Builder:
             _write(&labels, marked.start, closing)
             found.inside = closing == link
             found.links = run = found.longest = 1
+        elif self.in_file:
+            self.measure_rest_of_file_link(marked.start, link, &names, &found)
         while link != marked.end:
             target = link + MARK_SIZE
             link = _find(target, marked.end, LINK)
@@ -345,6 +374,7 @@ cdef class _Builder:
             after = closing if closing == link else closing + MARK_SIZE
             _write(writer, label, closing)
             _write(writer, after, link)
+            found.in_file = False
             if self.leads_to_page(Span(target, anchor)):
                 _write(&labels, label, closing)
                 found.links += 1
@@ -352,11 +382,16 @@ cdef class _Builder:
                 found.inside = closing == link
                 if not self.separates_links(after, link):
                     continue
+            elif anchor != target and anchor != link:
+                _write(&names, label, closing)
+                found.files += 1
+                found.in_file = closing == link
             found.longest = max(found.longest, run)
             run = 0
         found.longest = max(found.longest, run)
         found.length = writer.size
         found.link_length = min(found.length, labels.size)
+        found.file_length = names.size
         return found
 
     cdef bint separates_links(self, Text at, Text end) noexcept:

@@ -17,6 +17,7 @@ from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length, fla
 from dedupcrawl.page.document import check_stream
 from dedupcrawl.page.edges import trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
+from dedupcrawl.page.file_lists import file_blocks
 from dedupcrawl.page.model import Block, Kind, Page
 from dedupcrawl.page.page_kind import MAX_LABEL_BYTES, kind_of
 from dedupcrawl.page.replies import mark_replies, without_counts
@@ -93,7 +94,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     compared = reading if _is_compared(reading, corrected) else corrected
     reasons, kept = compared.reasons, compared.kept
     unread = unread if compared is reading and REPLIES not in reasons else unread_bytes(tree.blocks, reasons)
-    kind = kind_of(tree, reasons, compared.in_sentences)
+    kind = kind_of(tree, reasons, compared.in_sentences, options)
     named = _heading_place(tree, reasons)
     texts = texts_by_reason(tree, reasons, named)
     text = "\n".join(texts.kept)
@@ -138,6 +139,9 @@ def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> Choic
         (reason if reason is MAIN_TEXT else MODEL_KEPT) if keep else MODEL_REMOVED if reason is MAIN_TEXT else reason
         for reason, keep in zip(reasons, chosen, strict=True)
     ]
+    for place in file_blocks(tree, corrected) if tree.files else ():
+        chosen[place] = True
+        corrected[place] = MODEL_KEPT
     kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     links = sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
     return ChoiceResult(corrected, kept, kept - links)

@@ -14,9 +14,10 @@ The stream is ``text (MARK head MARK text)*``. A head is
   start of a block element that is the body of an article, or not shown (:mod:`dedupcrawl.page.declared`).
 
 The texts are therefore every second part of ``stream.split(MARK)``. Inside a text, ``BREAK`` is a ``<br>``
-and a link is ``LINK target ANCHOR label UNLINK``. Only links to web pages are counted; links to files and anchors
-without a target are text like any other. The marks are Unicode noncharacters, which are not meant for interchange. A
-page that contains them anyway is split at wrong places; no other page is affected.
+and a link is ``LINK target ANCHOR label UNLINK``. Only links to web pages count as noise; links to files and anchors
+without a target are text like any other. Blocks with links to files are noted (``BlockTree.files``). The marks are
+Unicode noncharacters, which are not meant for interchange. A page that contains them anyway is split at wrong places;
+no other page is affected.
 """
 
 from __future__ import annotations
@@ -213,6 +214,8 @@ MarkedText = tuple[str, str, int]
 #: so that the next text begins inside it. Lengths in UTF-8 bytes.
 LinkMeasures = tuple[str, int, int, int, int, bool]
 
+NO_LINK, PAGE_LINK, FILE_LINK = 0, 1, 2  #: the link that is open where a text begins or ends
+
 _links = re.compile(f"{LINK}([^{ANCHOR}]*){ANCHOR}([^{UNLINK}{LINK}]*){UNLINK}?")
 _own_places = re.compile(f"{LINK}#[^{ANCHOR}]*{ANCHOR}([^{UNLINK}{LINK}]*){UNLINK}")
 _separators = SEPARATORS + BREAK
@@ -233,6 +236,8 @@ class BlockTree:
     elements: list[str] = field(default_factory=list)  #: for each container its head: ``tag class id``
     bodies: list[int] = field(default_factory=list)  #: containers that are declared the body of an article
     hidden: list[int] = field(default_factory=list)  #: containers that only scripts show
+    #: blocks with links to files, by their places: how many, or 0 where they are less than half of the text
+    files: dict[int, int] = field(default_factory=dict)
     is_brief: bool = False  #: the main text is declared, and may be shorter than what stands beside it
     is_discussion: bool = False  #: see :mod:`dedupcrawl.page.structure`
     thread: int = -1  #: container of all posts of a discussion, -1 if it is not known
@@ -263,7 +268,7 @@ def build_by_reference(stream: str, options: ReadOptions) -> BlockTree:
     heads = parts[1::2]
     # One split of the stream is faster than a test of each of a thousand heads.
     tree.metadata = [note.partition(MARK)[0] for note in stream.split(NOTE)[1:]]
-    make_blocks(tree.blocks, _locate_texts(tree, ["", *heads], parts[::2]), options)
+    make_blocks(tree, _locate_texts(tree, ["", *heads], parts[::2]), options)
     return tree
 
 
@@ -275,6 +280,7 @@ def _builder() -> BlockBuilder:
         is_opened=is_opened,
         hidden_side=SideKind.LIKELY,
         make_blocks=make_blocks,
+        links=(NO_LINK, PAGE_LINK, FILE_LINK),
         file_types=FILE_TYPES,
         separators=_separators,
         short_gap=SHORT_GAP,
@@ -339,47 +345,83 @@ def _make_containers(tree: BlockTree, opened: list[str], containers: list[int], 
         parent = containers[depth]
 
 
-def make_blocks(blocks: list[RawBlock], found: list[MarkedText], options: ReadOptions, *, inside: bool = False) -> bool:
-    """Normalise the texts, measure their links and add them to ``blocks``.
+def make_blocks(tree: BlockTree, found: list[MarkedText], options: ReadOptions, *, opened: int = NO_LINK) -> int:
+    """Normalise the texts, measure their links and add them to the blocks of ``tree``.
 
     Args:
-        blocks: the blocks before them.
+        tree: the blocks before them.
         found: the texts.
         options: R1, R2 and S of the link rules.
-        inside: whether a link to a web page is open before the first text; returned is the same after the last.
+        opened: the link that is open before the first text: NO_LINK, PAGE_LINK or FILE_LINK; returned is that after the
+            last.
     """
+    blocks = tree.blocks
     for marked, tag, container in found:
+        inside = opened == PAGE_LINK
         if tag in PART_NAMES and not inside and LINK in marked:
             marked = _own_places.sub(r"\1", marked).strip()  # noqa: PLW2901
         if LINK in marked or inside:
             if marked[0] == LINK and marked[-1] == UNLINK and not inside and marked.find(LINK, 1) < 0:
                 text, length, link_length, links = measure_single_link(marked)
                 if text:
+                    if not links and marked[1] != ANCHOR:
+                        tree.files[len(blocks)] = 1
                     blocks.append((text, length, link_length, links, links, tag, container))
+                opened = NO_LINK
             else:
-                inside = _add_linked_block(blocks, marked, tag, container, options, inside=inside)
+                opened = _add_linked_block(tree, marked, tag, container, options, opened=opened)
         else:
             text = normalize_space(marked)
             if text:
                 length = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+                if opened:
+                    _note_files(tree, marked, length, opened=opened)
                 blocks.append((text, length, 0, 0, 0, tag, container))
-    return inside
+            opened = NO_LINK if UNLINK in marked else opened
+    return opened
 
 
 def _add_linked_block(
-    blocks: list[RawBlock], marked: str, tag: str, container: int, options: ReadOptions, *, inside: bool
-) -> bool:
-    """Add the blocks of a text with links; return whether its last link is still open."""
-    text, length, link_length, links, run, inside = measure_links(marked, inside=inside)
+    tree: BlockTree, marked: str, tag: str, container: int, options: ReadOptions, *, opened: int
+) -> int:
+    """Add the blocks of a text with links; return its last link if that is still open."""
+    text, length, link_length, links, run, inside = measure_links(marked, inside=opened == PAGE_LINK)
+    in_file = _file_labels(marked, opened=opened)[1]
     if run > options.link_run and link_noise(length, link_length, run, options) == LINK_RUN:
         marked, text = split_runs(marked, options.link_run)
         length = link_length = byte_length(text)
         rest = measure_links(marked, inside=False)
         if rest[0]:
-            blocks.append((*rest[:5], tag, container))
+            _note_files(tree, marked, rest[1], opened=NO_LINK)
+            tree.blocks.append((*rest[:5], tag, container))
+    elif text:
+        _note_files(tree, marked, length, opened=opened)
     if text:
-        blocks.append((text, length, link_length, links, run, tag, container))
-    return inside
+        tree.blocks.append((text, length, link_length, links, run, tag, container))
+    return PAGE_LINK if inside else FILE_LINK if in_file else NO_LINK
+
+
+def _note_files(tree: BlockTree, marked: str, length: int, *, opened: int) -> None:
+    """Note the links to files in the next block, a marked text of ``length`` bytes."""
+    labels, _ = _file_labels(marked, opened=opened)
+    if labels:
+        is_most = 2 * byte_length(normalize_space("".join(labels))) >= length
+        tree.files[len(tree.blocks)] = len(labels) if is_most else 0
+
+
+def _file_labels(marked: str, *, opened: int) -> tuple[list[str], bool]:
+    """Return the labels of the links to files in a marked text, and whether the last of them is still open."""
+    before, *pieces = marked.split(LINK)
+    label, closed, _ = before.partition(UNLINK)
+    is_open = opened == FILE_LINK and not closed
+    labels = [label] if opened == FILE_LINK else []
+    for piece in pieces:
+        target, anchored, rest = piece.partition(ANCHOR)
+        label, closed, _ = rest.partition(UNLINK)
+        is_file = bool(target and anchored) and not leads_to_page(target)
+        labels += [label] * is_file
+        is_open = is_file and not closed
+    return labels, is_open
 
 
 @lru_cache(maxsize=16384)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from dedupcrawl.page.blocks import BlockTree, RawBlock
+    from dedupcrawl.page.options import ReadOptions
 
 
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
@@ -58,7 +59,7 @@ _is_signature = re.compile(
 ).search
 
 
-def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int) -> Kind:
+def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int, options: ReadOptions) -> Kind:
     """Return the kind of a page.
 
     Short news need not end as a sentence: a line under the ``<h1>`` of the page, which itself is under a menu, is a
@@ -70,6 +71,8 @@ def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int) -> Kind:
         tree: blocks and containers.
         reasons: for each block why it is kept or removed.
         kept: bytes of main text, without links if the block model chose it.
+        options: R1 of the link rules. A block of guide links by R1 is no statement, however long, if its links are
+            lines of one element and the block model keeps it.
     """
     if kept <= MAX_BESIDE_BYTES and is_list(tree, reasons):
         return Kind.INDEX
@@ -82,7 +85,7 @@ def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int) -> Kind:
         total += 0 if reason is CONSENT and is_legal(text) else length
         guide += length if reason is LANDMARK else link_length
         asking += length if reason is CONSENT else 0
-        if reason in KEPT_REASONS:
+        if reason in KEPT_REASONS and link_length <= options.link_density_noise * length:
             has_statement = has_statement or is_statement(text, length) or _is_told_first(block)
             has_line = has_line or (is_headed and _is_line(block))
         is_headed = is_headed or (block[5] == "h1" and not link_length)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.page import compiled, structure
 from dedupcrawl.page.edges import trim
+from dedupcrawl.page.file_lists import file_blocks
 from dedupcrawl.page.notices import notice_blocks
 from dedupcrawl.page.replies import replies_below
 from dedupcrawl.page.rules import (
@@ -113,7 +114,18 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     for place, reason in removed.items():
         reasons[place] = reason
     left = sum([blocks[place][1] for place in kept if place not in removed]) + structure.rejoin_lists(blocks, reasons)
+    left += _rejoin_files(tree, reasons)
     return restore(blocks, reasons, left, hidden), left
+
+
+def _rejoin_files(tree: BlockTree, reasons: list[str]) -> int:
+    """Set the reason MAIN_TEXT for lists of links to files in and beside the main text; return their bytes."""
+    if not tree.files:
+        return 0
+    found = file_blocks(tree, reasons)
+    for place in found:
+        reasons[place] = MAIN_TEXT
+    return sum([tree.blocks[place][1] for place in found])
 
 
 def _assign_reasons(blocks: list[RawBlock], reasons: list[str], containers: ContainerScores, best: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dedupcrawl.page import Kind, read_page
+from dedupcrawl.page import Kind, ReadOptions, read_page
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, links
 
 ABOUT = f"<h3>About this mill</h3><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{PARAGRAPH[::-1]}</p><p>{SECOND[::-1]}</p>"
@@ -93,3 +93,41 @@ ROWS = "".join(
 )
 def test_a_short_page_of_a_class_is_an_article(body: str) -> None:
     assert read_page(f"<title>Wheel (mill)</title>{MENU}<h1>Class Wheel</h1>{body}").kind is Kind.ARTICLE
+
+
+HEADLINES = [
+    f"The {what} of the {where} is {how} again this year"
+    for what in ("river", "council", "school", "museum")
+    for where in ("north", "old town")
+    for how in ("open", "closed", "delayed", "full", "empty")
+]
+MARKUP = {
+    "li": "<ul><li>{}</ul>|<li>",
+    "td": "<table><tr><td>{}</table>|<tr><td>",
+    "h3": "<h3>{}</h3>|</h3><h3>",
+    "br": "<div>{}</div>|<br>",
+    "bar": "<p>{}</p>| | ",
+    "dot": "<div>{}</div>| &middot; ",
+    "space": "<div>{}</div>| ",
+}
+
+
+@pytest.mark.parametrize("markup", MARKUP)
+@pytest.mark.parametrize(
+    "page", ["{}", "<h1>News of the district</h1>{}", "<main><h1>News</h1>{}</main><footer>© 2026</footer>"]
+)
+def test_headlines_are_an_index_whatever_separates_them(page: str, markup: str) -> None:
+    frame, _, separator = MARKUP[markup].partition("|")
+    links = [f'<a href="/story/{place}.html">{headline}</a>' for place, headline in enumerate(HEADLINES)]
+    read = read_page(f"<title>News</title>{page.format(frame.format(separator.join(links)))}")
+    assert len(HEADLINES) == 40
+    assert read.kind is Kind.INDEX
+
+
+def test_r1_decides_whether_links_are_a_statement() -> None:
+    links = "<br>".join(
+        f'<a href="/story/{place}.html">{headline}</a> 3 May' for place, headline in enumerate(HEADLINES)
+    )
+    body = f"<title>News</title><h1>News</h1><div>{links}</div>"
+    assert read_page(body).kind is Kind.ARTICLE  # R = .88
+    assert read_page(body, options=ReadOptions(link_density_noise=0.8)).kind is Kind.INDEX
