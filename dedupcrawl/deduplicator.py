@@ -12,11 +12,12 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Claim, Finding, Matcher, Pending, Policy, Verdict, unchecked
+from dedupcrawl.decision import Claim, Pending, Policy, Verdict, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.filing import FilingClient, LeaseMonitor
 from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage, without_fragment
+from dedupcrawl.matching import Finding, Matcher
 from dedupcrawl.page import PageError, ReaderError, read_page
 from dedupcrawl.page.model import Page
 from dedupcrawl.page.time_limit import TOO_SLOW, TooSlowError, time_limit
@@ -214,7 +215,9 @@ class Deduplicator(ClosingContext):
 
     def verdict_among(self, candidates: Iterable[Candidate], record: Record, url: str) -> Verdict:
         """Return the verdict on a fingerprinted page that is compared with these candidates only."""
-        return self._policy.verdict(url, record, self._matcher.findings(record, candidates, versions=True))
+        is_brief = self._policy.ignores_siblings
+        findings = self._matcher.findings(record, candidates, versions=True, is_brief=is_brief)
+        return self._policy.verdict(url, record, findings)
 
     def add(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Verdict:
         """Check a page and, if it is to be kept, file it as committed. Arguments and errors: as :meth:`check`."""

@@ -23,7 +23,8 @@ from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, FilingDecision, Judg
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from dedupcrawl.decision import ClaimOwner, Decision, Finding, Matcher, Policy
+    from dedupcrawl.decision import ClaimOwner, Decision, Policy
+    from dedupcrawl.matching import Finding, Matcher
     from dedupcrawl.stores.base import Candidate, Record
 
 
@@ -52,7 +53,8 @@ class RecordJudge:
     def __call__(self, candidates: Sequence[Candidate]) -> FilingDecision:
         """Judge the page by these candidates."""
         page = self.page
-        findings = self.matcher.findings(page, candidates, versions=self.versions)
+        is_brief = self.policy.ignores_siblings
+        findings = self.matcher.findings(page, candidates, versions=self.versions, is_brief=is_brief)
         self.decision = decision = self.policy.decide(self.url, page, findings, give_up=self.give_up)
         if isinstance(decision, Pending):
             return FilingDecision(page, self.policy.blockers(findings))
@@ -157,9 +159,10 @@ class FilingClient:
             judge = self._judge(record, url, versions=versions, give_up=give_up)
             return self._file_judged(self._owner.store, judge, committed=committed, is_stored=is_stored)
         seen: dict[int, Candidate] = {}
+        is_brief = self._policy.ignores_siblings
         lost: int | None = None
         while True:
-            findings = self._matcher.findings(record, seen.values(), versions=versions)
+            findings = self._matcher.findings(record, seen.values(), versions=versions, is_brief=is_brief)
             decision = self._policy.decide(url, record, findings, give_up=give_up or lost is not None)
             if isinstance(decision, Pending):
                 return decision

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from dedupcrawl import Claim, Deduplicator, Page
 from dedupcrawl.config import DROP
-from dedupcrawl.decision import SIBLINGS, Finding, Matcher, Pending, Policy
+from dedupcrawl.decision import Pending, Policy
 from dedupcrawl.detectors.base import Match, Relation
 from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.matching import SIBLINGS, Finding, Matcher
 from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH

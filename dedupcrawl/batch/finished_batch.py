@@ -18,9 +18,9 @@ from dedupcrawl.batch.job import Job, is_store_url, open_corpus
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.batch.workdir import PartState, Workdir, read_finished, read_part_state
 from dedupcrawl.config import Config
-from dedupcrawl.decision import DOUBTS
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError
+from dedupcrawl.matching import DOUBTS
 from dedupcrawl.page.model import Page
 from dedupcrawl.utils.redaction import SECRET, SecretSeed
 

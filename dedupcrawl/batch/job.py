@@ -19,11 +19,12 @@ from dedupcrawl.batch.columns import LAYOUT_VERSION, FingerprintTable, read_batc
 from dedupcrawl.batch.formats.base import Fields
 from dedupcrawl.batch.solver import RowJudge
 from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.decision import Matcher, Policy
+from dedupcrawl.decision import Policy
 from dedupcrawl.detectors.base import VERSIONS, Relation
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, package_version
+from dedupcrawl.matching import Matcher
 from dedupcrawl.stores import MEMORY
 from dedupcrawl.utils.redaction import SecretSeed, hide_password, without_secrets
 

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dedupcrawl.decision import DOUBTS
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.matching import DOUBTS
 from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedupcrawl.batch.columns import FingerprintTable, ListColumn, Numbers
-    from dedupcrawl.decision import Finding, FindingOutcome, Matcher, Policy
+    from dedupcrawl.decision import FindingOutcome, Policy
+    from dedupcrawl.matching import Finding, Matcher
     from dedupcrawl.stores.base import Record
 
 

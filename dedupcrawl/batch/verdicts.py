@@ -28,8 +28,9 @@ from dedupcrawl.batch.columns import (
 from dedupcrawl.batch.formats import ANNOTATION_COLUMNS
 from dedupcrawl.batch.solver import FIRST_DOUBT, NONE, RELATIONS
 from dedupcrawl.batch.workdir import SUPERSEDED_FILE
-from dedupcrawl.decision import DOUBTS, Status, cluster_of
+from dedupcrawl.decision import Status, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, VERSIONS
+from dedupcrawl.matching import DOUBTS
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import typer
 from dedupcrawl.cli.console import ConsoleProgress, facts_table, output_console, print_error, print_json, print_line
 from dedupcrawl.cli.options import AsJson, OneNamespace
 from dedupcrawl.config import Config, recovered
-from dedupcrawl.decision import Matcher, check_sketch_count
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.errors import DedupError, MissingPackageError, SettingError
 from dedupcrawl.fingerprinting import sketch_count, without_fragment
+from dedupcrawl.matching import Matcher, check_sketch_count
 from dedupcrawl.stores import MEMORY, list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, MAX_DAMAGED
 from dedupcrawl.stores.transfer import accept_any, export_records, import_records, read_header

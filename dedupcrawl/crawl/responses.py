@@ -16,8 +16,9 @@ from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, slee
 from dedupcrawl.crawl.item_pages import OTHER_ITEM, OTHER_PAGE, CarriedPage, ItemNotice, ItemPages
 from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
-from dedupcrawl.decision import BY_URL, Status, Verdict, unchecked
+from dedupcrawl.decision import Status, Verdict, unchecked
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.matching import BY_URL
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
 from dedupcrawl.page.options import BUILT_IN

@@ -185,6 +185,19 @@ class Detector(ABC):
             DamageError: A sketch is damaged or was made with other constants.
         """
 
+    def relations(self, new: bytes, olds: Sequence[bytes]) -> list[Relation | None]:
+        """Return the relation that :meth:`compare` finds between a new page and each of many earlier ones.
+
+        Args:
+            new: Sketch of the new page.
+            olds: Sketches of the earlier pages, b"" for a page that has none.
+
+        Raises:
+            DamageError: A sketch is damaged or was made with other constants.
+        """
+        matches = (self.compare(new, old) if old else None for old in olds)
+        return [None if match is None else match.relation for match in matches]
+
     @abstractmethod
     def assess(self, new: bytes, old: bytes) -> Assessment:
         """Return the full result of a comparison, whether the pages match or not.

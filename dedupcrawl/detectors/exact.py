@@ -53,6 +53,12 @@ class Exact(Detector):
             return None
         return Match(1.0, Relation.IDENTICAL, {"text": f"same {HASH_BYTES * 8}-bit hash {new.hex()}"})
 
+    def relations(self, new: bytes, olds: Sequence[bytes]) -> list[Relation | None]:
+        for sketch in (new, *olds):
+            if sketch and len(sketch) != HASH_BYTES:
+                raise self.sketch_error(sketch)
+        return [Relation.IDENTICAL if old == new else None for old in olds]
+
     def assess(self, new: bytes, old: bytes) -> Assessment:
         match = self.compare(new, old)
         equal = Threshold("", 1, int(match is not None), at_least=True, measure="equal hashes of the text")

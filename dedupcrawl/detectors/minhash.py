@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from dedupcrawl.detectors.base import Detector, Evidence, Fingerprint, Match
+from dedupcrawl.detectors.base import Detector, Evidence, Fingerprint, Match, Relation
 from dedupcrawl.detectors.lsh import (
     ROUNDS,
     band_keys,
@@ -18,9 +18,9 @@ from dedupcrawl.detectors.lsh import (
     fast_similarity_sketch,
     fast_similarity_sketches,
 )
-from dedupcrawl.detectors.relations import MatchLimits, SlotOverlap, TextSize
+from dedupcrawl.detectors.relations import MIN_AGREEMENT, MatchLimits, SlotOverlap, TextSize
 from dedupcrawl.page.model import Page
-from dedupcrawl.text.features import Features, hasher, is_compiled, loaded, normalizer
+from dedupcrawl.text.features import Features, hasher, is_compiled, loaded, normalizer, relate_sketches
 from dedupcrawl.text.shingles import MAX_SHINGLE, seeded_constants
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 HEADER = struct.Struct("<BII")
 TAG = 0x4D
 _CHANCE_AGREEMENT = 1 / 256  #: share of agreeing slots of different elements, because a slot has 8 bits
+#: By the byte that stands for it in :meth:`MinHash.relations`. The next number stands for a damaged sketch.
+RELATIONS = (None, Relation.NEAR_DUPLICATE, Relation.EXCERPT, Relation.EXPANSION)
+_NO_SKETCH = len(RELATIONS)
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,43 @@ class MinHash(Detector):
         agreement = SlotOverlap(differing.count(0), self.slots, _CHANCE_AGREEMENT)
         return agreement.match(new_size, old_size, self._bounds)
 
+    def relations(self, new: bytes, olds: Sequence[bytes]) -> list[Relation | None]:
+        self._read(new)
+        size = HEADER.size + self.slots
+        for old in olds:
+            if old and len(old) != size:
+                raise self.sketch_error(old)
+        joined = b"".join(olds)
+        compiled = relate_sketches(new, joined, TAG, self.slots, self._numbers)
+        codes = self._relations(new, joined) if compiled is None else compiled
+        if _NO_SKETCH in codes:
+            at = codes.index(_NO_SKETCH) * size
+            raise self.sketch_error(joined[at : at + size])
+        found = map(RELATIONS.__getitem__, codes)
+        return [next(found) if old else None for old in olds] if b"" in olds else list(found)
+
+    def _relations(self, new: bytes, olds: bytes) -> bytes:
+        """Do the same with numpy as ``relate_sketches`` in C: a byte for each of the sketches, see ``RELATIONS``."""
+        rows = np.frombuffer(olds, np.uint8).reshape(-1, HEADER.size + self.slots)
+        agreeing = (rows[:, HEADER.size :] == np.frombuffer(new, np.uint8)[HEADER.size :]).sum(1)
+        lengths, counts = rows[:, 1 : HEADER.size].copy().view("<u4").T.astype(np.float64)
+        is_sketch = (rows[:, 0] == TAG) & (lengths > 0) & (counts > 0)
+        lengths, counts = np.where(is_sketch, (lengths, counts), 1.0)
+        _, length, count = HEADER.unpack_from(new)
+        share = agreeing / self.slots
+        similarity = np.maximum(0.0, (share - _CHANCE_AGREEMENT) / (1 - _CHANCE_AGREEMENT))
+        common = similarity * (counts + count) / (1 + similarity)
+        bounds, shorter = self._bounds, np.minimum(lengths, length)
+        longer = np.maximum(lengths, length)
+        is_alike = (longer / shorter <= bounds.length_ratio) & (longer - shorter <= bounds.length_slack)
+        is_part = length <= lengths
+        is_contained = common / np.where(is_part, float(count), counts) >= bounds.containment
+        part = np.where(is_contained, np.where(is_part, 2, 3), 0)
+        codes = np.where(is_alike & (similarity >= bounds.similarity), 1, part)
+        codes[agreeing * MIN_AGREEMENT < self.slots] = 0
+        codes[~is_sketch] = _NO_SKETCH
+        return codes.astype(np.uint8).tobytes()
+
     def assess(self, new: bytes, old: bytes) -> Assessment:
         new_size, new_slots = self._read(new)
         old_size, old_slots = self._read(old)
@@ -156,6 +196,11 @@ class MinHash(Detector):
     @cached_property
     def _bounds(self) -> MatchLimits:
         return MatchLimits(self.threshold, self.length_ratio, self.length_slack, self.containment)
+
+    @cached_property
+    def _numbers(self) -> tuple[float, ...]:
+        """The bounds as the compiled code takes them."""
+        return (_CHANCE_AGREEMENT, *astuple(self._bounds))
 
     def _read(self, sketch: bytes) -> tuple[TextSize, int]:
         """Return the size of a page, and its slots as one number."""

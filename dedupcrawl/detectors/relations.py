@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dedupcrawl.detectors.base import Assessment, Evidence, Match, Relation, Threshold
 
-_MIN_AGREEMENT = 8  #: at least one slot in this number must agree
+MIN_AGREEMENT = 8  #: at least one slot in this number must agree
 _MAX_DEVIATIONS = 6  #: standard deviations of an estimate; chance exceeds six once in a billion pairs
 
 
@@ -155,7 +155,7 @@ class SlotOverlap:
         If one page is much longer, computing the containment enlarges the error of the estimate. So a pair with fewer
         than one agreeing slot in eight never matches.
         """
-        if self.agreeing * _MIN_AGREEMENT < self.slots or self.similarity > self.limit(new, old):
+        if self.agreeing * MIN_AGREEMENT < self.slots or self.similarity > self.limit(new, old):
             return None
         return self._measured(new, old).match(bounds)
 
@@ -175,7 +175,7 @@ class SlotOverlap:
         self, detector: str, new: TextSize, old: TextSize, bounds: MatchLimits, slots: Evidence
     ) -> Assessment:
         """Return the assessment on two pages, given their sizes and the evidence of their slots."""
-        least = self.slots / _MIN_AGREEMENT
+        least = self.slots / MIN_AGREEMENT
         minimum = Threshold("", least, self.agreeing, at_least=True, measure="slots that agree")
         limit = self.limit(new, old)
         if self.similarity > limit:

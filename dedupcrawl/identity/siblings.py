@@ -63,6 +63,8 @@ SHORT_FACTS = "short facts with a text that is not about the name"
 SENTENCES = "sentences of each text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 
+UNPACKED = 2048  #: identities that are kept unpacked, about 3 kB each: pages of a template meet the same ones again
+
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
 UNREADABLE = "unreadable-identity"
 
@@ -85,8 +87,30 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
         return UNREADABLE
     if mine is None or other is None:
         return ""
+    why = "" if equal_text else _names_in_both_texts(mine, other)
+    if why:  # as for nearly all pages of a catalogue, which are compared with dozens of others
+        return why
     same_layout = compare_layouts(new, old) != OTHER
     return _why_different_things(mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences)
+
+
+def _names_in_both_texts(mine: Identity, other: Identity) -> str:
+    """Return what :func:`_names_differ` returns for two pages each of which has own names in its text; else ""."""
+    if mine.body == other.body >= 0 or (mine.has_long_heading and other.has_long_heading):
+        return ""
+    (names, is_whole), (others, are_whole) = mine.names, other.names
+    if not is_whole or not are_whole:
+        return ""
+    own, lacking = names.keys() - others.keys(), others.keys() - names.keys()
+    for key in own:
+        if names[key] & MAIN:
+            break
+    else:
+        return ""
+    for key in lacking:
+        if others[key] & MAIN:
+            return NUMBERS_IN_NAMES if min(own) < TELLING > min(lacking) else NAMES_IN_TEXT
+    return ""
 
 
 def _why_different_things(
@@ -181,7 +205,7 @@ def _named(identity: Identity) -> tuple[int, ...]:
     return tuple(sorted(identity.names.items))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=UNPACKED)
 def _unpack(identity: bytes) -> Identity | None:
     return unpack_identity(identity)
 

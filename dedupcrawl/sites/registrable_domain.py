@@ -66,3 +66,30 @@ def _site_of_host(host: str) -> str:
     if known or "." not in name or name.replace(".", "").isdigit() or host.startswith("["):
         return known or host
     return ".".join(name.split(".")[-2:])  # the default rule of the public suffix list
+
+
+class SiteComparison:
+    """Tells whether pages are of the site of one page.
+
+    Args:
+        url: of that page; pages without a URL are of no site.
+
+    >>> is_own = SiteComparison("https://www.shop.example/a")
+    >>> is_own.has("https://www.shop.example/b"), is_own.has("https://shop.example/"), is_own.has("")
+    (True, True, False)
+    """
+
+    __slots__ = ("_origin", "_site")
+
+    def __init__(self, url: str) -> None:
+        self._site = site_of(url) if url else None
+        host = url.find("://") + 3
+        end = url.find("/", host) + 1
+        #: the beginning of all URLs of its host, which need no look-up of their site; "" if it has none
+        self._origin = url[:end] if host > 2 and end else ""
+
+    def has(self, url: str) -> bool:
+        """Return whether another page is of this site."""
+        if self._origin and url.startswith(self._origin):
+            return True
+        return bool(url) and self._site is not None and site_of(url) == self._site

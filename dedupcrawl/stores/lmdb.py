@@ -238,6 +238,7 @@ class LmdbTables:
         self._transaction = transaction
         self._handles = handles
         self._keys = transaction.cursor(handles.keys)
+        self._has_leases: bool | None = None  # None: unknown
 
     def next_id(self) -> int:
         last = self._transaction.get(_LAST_ID_KEY, bytes(ID_BYTES), self._handles.claims)
@@ -284,18 +285,22 @@ class LmdbTables:
             has_row = cursor.prev_dup()
         else:
             has_row = cursor.set_key(_SET) and cursor.last_dup()
-        while has_row and (row := cursor.value()).startswith(key):
-            id = int.from_bytes(row[KEY_BYTES:], "big")
-            if id <= since:
+        first = key + _pack_id(since + 1)
+        for row in cursor.iterprev_dup(keys=False) if has_row else ():
+            if row < first or not row.startswith(key):
                 return
-            yield id
-            has_row = cursor.prev_dup()
+            yield int.from_bytes(row[KEY_BYTES:], "big")
 
     def lease(self, id: int) -> Lease | None:
-        value = self._get(id, self._handles.claims)
+        if self._has_leases is None:
+            claims = self._handles.claims
+            others = self._transaction.get(_LAST_ID_KEY, db=claims) is not None  # a row that is no claim
+            self._has_leases = self._transaction.stat(claims)["entries"] > others
+        value = self._get(id, self._handles.claims) if self._has_leases else None
         return None if value is None else _unpack_lease(value)
 
     def put_lease(self, id: int, lease: Lease) -> None:
+        self._has_leases = True
         value = _LEASE.pack(lease.owner, lease.state, lease.until)
         self._transaction.put(_pack_id(id), value, db=self._handles.claims)
 

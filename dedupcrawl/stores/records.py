@@ -28,6 +28,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice, pairwise
+from math import inf
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 from zlib import crc32
@@ -150,6 +151,35 @@ def _check_length(value: bytes, key: object) -> None:
         raise record_damage(key, f"only {len(value)} bytes are left of it")
 
 
+#: Records that a store keeps decoded, about 2 kB each. Pages of a template have the same candidates again and again.
+CACHED_RECORDS = 2048
+
+
+class RecordCache:
+    """The records that were decoded last, by id. One is used only if its stored bytes are still the same.
+
+    Not thread-safe: a store uses it within its transactions.
+
+    Args:
+        most: records that are kept, at least 1; the one that was decoded first goes first.
+    """
+
+    def __init__(self, most: int = CACHED_RECORDS) -> None:
+        self._most = most
+        self._known: dict[int, tuple[bytes, Candidate]] = {}
+
+    def committed(self, id: int, value: bytes) -> Candidate:
+        """Return the committed page with these stored bytes; raise ``DamageError`` as :func:`decode` does."""
+        known = self._known.get(id)
+        if known is not None and known[0] == value:
+            return known[1]
+        candidate = Candidate(id, decode(value, id), ClaimState.COMMITTED, mine=False)
+        self._known[id] = value, candidate
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+        return candidate
+
+
 OWNER_BYTES = 8  #: size of the random token that identifies a store object
 EXPIRE_SCAN = 64  #: highest number of damaged records that are passed over to find those past their time to live
 
@@ -250,20 +280,21 @@ class LiveRecordReader:
     now: float  #: Unix time in seconds
     oldest: float  #: records seen before this Unix time are past their time to live
     is_alive: Callable[[bytes], bool]  #: whether the process of another owner is alive
+    cache: RecordCache = field(default_factory=RecordCache)  #: of the store object
     _renewed: dict[bytes, float] = field(default_factory=dict)  #: owner -> end of its leases, 0 for a dead one
 
     def candidate(self, id: int) -> Candidate | None:
         """Return the live record with this id."""
         value = self.tables.record(id)
-        if value is None or decode_seen(value, id) < self.oldest:
+        if value is None or (self.oldest > -inf and decode_seen(value, id) < self.oldest):
             return None
         lease = self.tables.lease(id)
         if lease is None:
-            return Candidate(id, decode(value, id), ClaimState.COMMITTED, mine=False)
+            return self.cache.committed(id, value)
         if not self.is_held(lease):
             return None
-        mine = lease.owner == self.token
-        return Candidate(id, decode(value, id), lease.state, mine, witnessed=not mine)  # whoever holds a lease lives
+        mine, record = lease.owner == self.token, self.cache.committed(id, value).record
+        return Candidate(id, record, lease.state, mine, witnessed=not mine)  # whoever holds a lease lives
 
     def search(self, probes: Iterable[bytes], since: int) -> tuple[list[Candidate], list[int]]:
         """Return the live records under the probes by rising id, and the ids of the dead ones."""
@@ -271,11 +302,14 @@ class LiveRecordReader:
         for probe in probes:
             live = 0
             for id in islice(self.tables.newest(probe, since), SCAN_CAP):
-                if id not in examined:
-                    examined[id] = self.candidate(id)
-                live += examined[id] is not None
-                if live == BUCKET_CAP:
-                    break
+                if id in examined:
+                    hit = examined[id]
+                else:
+                    hit = examined[id] = self.candidate(id)
+                if hit is not None:
+                    live += 1
+                    if live == BUCKET_CAP:
+                        break
         found = sorted((hit for hit in examined.values() if hit is not None), key=lambda hit: hit.id)
         return found, [id for id, hit in examined.items() if hit is None]
 

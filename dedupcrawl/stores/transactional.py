@@ -30,7 +30,7 @@ from dedupcrawl.stores.base import (
     url_key,
 )
 from dedupcrawl.stores.memory_tables import MemoryTables
-from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecordReader, Owner, decode_seen, encode
+from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecordReader, Owner, RecordCache, decode_seen, encode
 from dedupcrawl.stores.site_tables import loaded_rows, merge_rows
 from dedupcrawl.utils.iteration import chunked
 
@@ -95,6 +95,7 @@ class TransactionalStore(Store):
         self._token = secrets.token_bytes(OWNER_BYTES)
         self._own: set[int] = set()  # ids of own claims
         self._lost = 0  # how many own claims others have removed, as far as this object has noticed
+        self._cache = RecordCache()
 
     @abstractmethod
     def _read(self, work: Callable[[StoreTables], T]) -> T:
@@ -110,7 +111,7 @@ class TransactionalStore(Store):
 
     def _live(self, tables: StoreTables) -> LiveRecordReader:
         now = self._clock()
-        return LiveRecordReader(tables, self._token, now, now - self._ttl, self._is_alive)
+        return LiveRecordReader(tables, self._token, now, now - self._ttl, self._is_alive, self._cache)
 
     # -- filing -------------------------------------------------------------------------------
 

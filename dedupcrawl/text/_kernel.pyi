@@ -182,3 +182,16 @@ def count_lines(
     text: str, pages: dict[int, int], known: int, most: int, /
 ) -> tuple[list[int], list[int], list[int], int, int, int]:
     """Return the values of :class:`dedupcrawl.text.lines.LineCounts`."""
+def relate_sketches(
+    sketch: Buffer,  # of a new page
+    others: Buffer,  # of earlier pages, one after the other
+    tag: int,
+    slots: int,
+    chance: float,
+    similarity: float,
+    length_ratio: float,
+    length_slack: float,
+    containment: float,
+    /,
+) -> bytes:
+    """Return for each of the others a byte: its place in ``RELATIONS`` of :mod:`dedupcrawl.detectors.minhash`."""

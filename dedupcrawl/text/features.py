@@ -137,6 +137,11 @@ def weigh_bits(hashes: Hashes, weights: Counts | None) -> Counts | None:
     return None if kernel is None else np.frombuffer(kernel.weigh_bits(hashes, weights), np.int64)
 
 
+def relate_sketches(sketch: bytes, others: bytes, tag: int, slots: int, bounds: tuple[float, ...]) -> bytes | None:
+    """Return how a MinHash sketch relates to each of many (``detectors/minhash.py``); None without the kernel."""
+    return None if kernel is None else kernel.relate_sketches(sketch, others, tag, slots, *bounds)
+
+
 # -- features -----------------------------------------------------------------------------------
 
 LONGEST_REPEATED = 64  #: highest number of letters and digits of a repeated word

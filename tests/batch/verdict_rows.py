@@ -9,8 +9,9 @@ import numpy as np
 from dedupcrawl import Deduplicator
 from dedupcrawl.batch.columns import FingerprintTable, FingerprintTableBuilder
 from dedupcrawl.batch.solver import NONE, RELATIONS, RowJudge, SolverResult, solve
-from dedupcrawl.decision import Matcher, Policy, cluster_of
+from dedupcrawl.decision import Policy, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.matching import Matcher
 from dedupcrawl.stores.base import Record
 
 if TYPE_CHECKING:

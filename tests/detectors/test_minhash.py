@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.detectors.base import Fingerprint, Match, Relation
-from dedupcrawl.detectors.minhash import MinHash
-from dedupcrawl.errors import SettingError
+from dedupcrawl.detectors.minhash import HEADER, TAG, MinHash
+from dedupcrawl.errors import DamageError, SettingError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
 from tests import oracles
@@ -184,3 +184,49 @@ def test_the_numbers_of_shingles_do_not_bound_the_similarity() -> None:
     assert assessment.similarity is not None
     assert assessment.similarity > 0.9
     assert "similarity that the sizes allow" not in [threshold.measure for threshold in assessment.thresholds]
+
+
+# -- many at once -------------------------------------------------------------------------------
+
+SIZES = st.sampled_from([1, 100, 109, 110, 111, 600, 5000])
+
+
+@st.composite
+def many_sketches(draw: st.DrawFn) -> tuple[MinHash, bytes, list[bytes]]:
+    """A detector, a sketch, and others that agree with it in more or fewer slots."""
+    slots = draw(st.sampled_from([16, 128, 256]))
+    detector = MinHash(slots=slots, threshold=draw(st.sampled_from([0.4, 0.8, 1.0])))
+    random = draw(st.randoms(use_true_random=False))
+    same = random.randbytes(slots)
+
+    def sketch(share: float) -> bytes:
+        values = bytes(value if random.random() < share else value ^ random.randrange(1, 256) for value in same)
+        return HEADER.pack(TAG, draw(SIZES), draw(SIZES)) + values
+
+    shares = st.lists(st.sampled_from([0.0, 0.1, 0.125, 0.5, 0.8, 0.9, 1.0]), max_size=8)
+    others = [sketch(share) for share in draw(shares)] + draw(st.lists(st.just(b""), max_size=1))
+    return detector, sketch(1.0), draw(st.permutations(others))
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+@given(drawn=many_sketches())
+def test_many_sketches_have_the_relations_that_each_has(
+    drawn: tuple[MinHash, bytes, list[bytes]], *, is_compiled: bool
+) -> None:
+    detector, new, olds = drawn
+    each = [detector.compare(new, old) if old else None for old in olds]
+    with pytest.MonkeyPatch.context() as patch:
+        if not is_compiled:
+            patch.setattr("dedupcrawl.text.features.kernel", None)
+        assert detector.relations(new, olds) == [match and match.relation for match in each]
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_one_damaged_sketch_among_many_is_found(monkeypatch: pytest.MonkeyPatch, *, is_compiled: bool) -> None:
+    if not is_compiled:
+        monkeypatch.setattr("dedupcrawl.text.features.kernel", None)
+    sound = fingerprint(ENGLISH).sketch
+    for damaged in (sound[:-1], b"\0" + sound[1:], sound[:1] + bytes(4) + sound[5:], sound[:5] + bytes(4) + sound[9:]):
+        for new, olds in ((sound, [sound, damaged]), (damaged, [sound])):
+            with pytest.raises(DamageError):
+                MINHASH.relations(new, olds)

@@ -11,12 +11,13 @@ from zlib import crc32
 import pytest
 
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Matcher, Policy
+from dedupcrawl.decision import Policy
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors, schemes
 from dedupcrawl.errors import DamageError
 from dedupcrawl.identity.identity_codec import unpack_identity
 from dedupcrawl.identity.siblings import is_refresh, why_different, why_siblings
+from dedupcrawl.matching import Matcher
 from dedupcrawl.page.model import Page
 from dedupcrawl.page.signatures import compare_layouts, is_little_read
 from dedupcrawl.stores.base import Candidate, ClaimState, Record, scheme_json

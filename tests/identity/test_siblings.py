@@ -494,3 +494,13 @@ def test_a_version_with_the_same_names_and_values_is_a_refresh() -> None:
     assert is_refresh(identity(new), identity(old))
     assert not is_refresh(identity(replace(old, text=STORY.replace("2024", "2025"))), identity(old))
     assert not is_refresh(identity(replace(old, title="Harbour free of ice", heading="")), identity(old))
+
+
+@given(one=sketches, two=sketches, equal=st.booleans())
+def test_names_in_both_texts_are_found_first_with_the_answer_of_all_rules(
+    one: bytes, two: bytes, *, equal: bool
+) -> None:
+    found = why_siblings(one, two, equal_text=equal)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_names_in_both_texts", lambda *_: "")
+        assert why_siblings(one, two, equal_text=equal) == found

@@ -10,11 +10,12 @@ import pytest
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.batch.solver import RowJudge
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Finding, Matcher, Policy
+from dedupcrawl.decision import Policy
 from dedupcrawl.detectors.base import Match, Relation
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.filing import is_certain
 from dedupcrawl.identity.siblings import SENTENCES_OF_TEMPLATE
+from dedupcrawl.matching import Finding, Matcher
 from dedupcrawl.sites.third_pages import have_templates
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
 from tests.sites.harness import run

@@ -15,10 +15,11 @@ import pytest
 
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Matcher, Pending, Policy
+from dedupcrawl.decision import Pending, Policy
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, SettingError, StoreError
 from dedupcrawl.filing import RecordJudge
+from dedupcrawl.matching import Matcher
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState, FilingDecision, JudgedOffer, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address

@@ -15,9 +15,9 @@ from zlib import crc32
 import pytest
 
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Matcher
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import DamageError, StoreError, StoreMismatchError
+from dedupcrawl.matching import Matcher
 from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.records import encode
 from dedupcrawl.stores.redis.address import LAYOUTS

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dedupcrawl.errors import StoreError, StoreUnreachableError
 from dedupcrawl.stores.base import KEY_BYTES
 from dedupcrawl.stores.redis.client import NamespaceLostError, RequestNotSentError
+from dedupcrawl.stores.redis.known_candidates import KnownCandidateTable
 from dedupcrawl.stores.redis.namespace import MAX_ID, milliseconds
 from dedupcrawl.stores.redis.packed_records import pack_record_by_reference, record_packer
 from dedupcrawl.utils.iteration import chunked
@@ -66,6 +67,7 @@ class OfferClient:
         self._serials = count(1)
         self._unconfirmed_claims: set[bytes] = set()  # serial numbers of offers that got no reply
         self._unconfirmed_records: dict[bytes, _UnconfirmedOffer] = {}  # by their values
+        self.known = KnownCandidateTable()  #: what a server need not send again
         self.mark = b""
         self.highest = 0  # id that this object has seen
 
@@ -73,8 +75,9 @@ class OfferClient:
         """File an open claim."""
         self.withdraw_unconfirmed()
         serial = next(self._serials).to_bytes(6, "big")
+        request = self._request(record, since, self._lease, serial)
         try:
-            return self._file(self._request(record, since, self._lease, serial))
+            return self._noted(record, since, request, self._file(request))
         except StoreUnreachableError as error:
             if not isinstance(error, RequestNotSentError):
                 self._unconfirmed_claims.add(serial)
@@ -89,7 +92,8 @@ class OfferClient:
         superseded = b"".join([id.to_bytes(6, "big") for id in supersede]) if supersede else b""
         request = self._request(record, since, _NONE, b"", superseded)
         try:
-            return self._file(request, "offer_again" if is_stored else "offer")
+            reply = self._file(request, "offer_again" if is_stored else "offer")
+            return self._noted(record, since, request, reply)
         except StoreUnreachableError as error:
             if not (is_stored or isinstance(error, RequestNotSentError)):
                 value, keys = cast("tuple[bytes, bytes]", request[VALUE : VALUE + 2])
@@ -107,7 +111,7 @@ class OfferClient:
         except NamespaceLostError as error:
             self._on_namespace_lost(error, mark)
             replies = self._file_many(packed, since)
-        self._note_id(max(map(_highest_id, replies), default=0))
+        self.note_id(max(map(_highest_id, replies), default=0))
         return replies
 
     def _file_many(self, packed: Sequence[PackedOffer], since: int) -> list[int | list[Any]]:
@@ -139,17 +143,29 @@ class OfferClient:
             self._on_namespace_lost(error, cast("bytes", request[0]))
             reply = self._session.call_with("offer", (self.mark, *request[1:]), "offer_again")
         if type(reply) is not int or reply > self.highest:
-            self._note_id(_highest_id(reply))
+            self.note_id(_highest_id(reply))
         return reply  # type: ignore[no-any-return]
 
-    def _note_id(self, id: int) -> None:
+    def _noted(self, record: Record, since: int, request: Arguments, reply: int | list[Any]) -> int | list[Any]:
+        """Return a reply; a record that was filed need not be sent back."""
+        if type(reply) is int and since:
+            self.known.add_filed(reply, record, cast("bytes", request[VALUE]), since)
+        return reply
+
+    @property
+    def has_unconfirmed(self) -> bool:
+        """Whether there are offers that got no reply."""
+        return bool(self._unconfirmed_records or self._unconfirmed_claims)
+
+    def note_id(self, id: int) -> None:
+        """Note an id that was seen: no record that is filed from now on gets one up to it."""
         if id > self.highest:
             with self._lock:
                 self.highest = max(self.highest, id)
 
     def withdraw_unconfirmed(self) -> None:
         """Withdraw the offers that got no reply."""
-        if not (self._unconfirmed_records or self._unconfirmed_claims):
+        if not self.has_unconfirmed:
             return
         if self._unconfirmed_records:
             self._retract()
@@ -168,7 +184,7 @@ class OfferClient:
         that were given before the list of the records is read are removed: a record that was filed again stays.
         """
         highest = self._session.call("last_id")
-        self._note_id(highest)  # a server that has lost its latest writes gives no id below it
+        self.note_id(highest)  # a server that has lost its latest writes gives no id below it
         with self._lock:
             unconfirmed = dict(self._unconfirmed_records)
         for some in chunked(unconfirmed.items(), MAX_IDS_PER_CALL):

@@ -14,6 +14,7 @@ from redis.connection import DefaultParser
 from redis.exceptions import InvalidResponse, ResponseError
 
 from dedupcrawl.errors import StoreUnreachableError
+from dedupcrawl.stores.redis.known_candidates import KNOWN_BYTES
 from dedupcrawl.stores.redis.namespace import MAX_ID, TIMESTAMP_BYTES
 from dedupcrawl.stores.redis.packed_records import MIN_BYTES
 
@@ -93,6 +94,11 @@ def _are_hits(reply: Any) -> bool:
     return type(reply) is list and all(map(_is_hit, reply))
 
 
+def _are_known(reply: Any) -> bool:
+    """Return whether a reply has the rows of records that the client has."""
+    return type(reply) is bytes and not len(reply) % KNOWN_BYTES
+
+
 def _is_offer(reply: Any) -> bool:
     """Return whether a reply is an id, or the records found in place of it."""
     if type(reply) is int:
@@ -107,6 +113,8 @@ _REPLIES: dict[str, Callable[[Any], bool]] = {
     "offer_many": partial(is_list, is_part=_is_offer),
     "offer_many_again": partial(is_list, is_part=_is_offer),
     "find": _are_hits,
+    "find_new": lambda reply: is_row(reply, _are_known, _are_hits, is_whole),
+    "get_many": _are_hits,
     "get": _are_hits,
     "lookup": _are_hits,
     "list_records": lambda reply: is_row(reply, _is_place, _are_hits, _are_texts),

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 #: The operations of each script. It is named after its file in ``lua/``.
 OPERATIONS = {
-    "lookups": ("find", "get", "lookup", "list_records", "edge_time", "count_claims"),
+    "lookups": ("find", "find_new", "get", "get_many", "lookup", "list_records", "edge_time", "count_claims"),
     "offer": ("offer", "offer_again", "offer_many", "offer_many_again"),
     "claims": ("scraped", "commit", "commit_again", "release", "withdraw_offers", "own_claims", "open_namespace"),
     "workers": ("renew", "lease", "leave", "remove_owners"),
@@ -21,7 +21,7 @@ OPERATIONS = {
 }
 _SCRIPTS = {operation: name for name, operations in OPERATIONS.items() for operation in operations}
 #: The operations of a crawl, and the scripts that have them. The others are rare.
-_HOT = ("find", *OPERATIONS["offer"], "scraped", "commit", "commit_again", "release")
+_HOT = ("find", "find_new", *OPERATIONS["offer"], "scraped", "commit", "commit_again", "release")
 _HOT_SCRIPTS = "lookups offer claims"
 
 _ALL_PARTS = "tables search buckets writes helpers removal"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.errors import DamageError, StoreMismatchError
@@ -60,6 +61,7 @@ class RedisStore(ServerStore):
         self._offers = OfferClient(
             self._session, self._on_namespace_lost, options.clock, lease=self._lease, ttl=self._ttl
         )
+        self._known = self._offers.known
         try:
             if options.reset:
                 pages = self._session.with_client(lambda client: remove_namespace(client, self.url, self._names))
@@ -91,24 +93,32 @@ class RedisStore(ServerStore):
             if self._offers.mark == mark:
                 logger.warning("%(error)s Pages stored before are no longer known there.", {"error": error})
                 self._own.clear()
+                self._known.clear()
                 self._enter()
 
     def offer(self, record: Record, since: int = 0) -> Offer:
-        offer = self._offer(self._offers.claim(record, since))
+        earlier = () if since else self._earlier(record)
+        if earlier:
+            return Offer(None, earlier)
+        offer = self._offer(self._offers.claim(record, since), record, since)
         if offer.id is not None:
             with self._lock:
                 self._own.add(offer.id)
         return offer
 
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
+        earlier = () if since else self._earlier(record)
+        if earlier:
+            return Offer(None, earlier)
         reply = self._offers.add(record, since, _valid_ids(supersede) if supersede else ())
-        return Offer(reply) if type(reply) is int else self._offer(reply)
+        return Offer(reply) if type(reply) is int else self._offer(reply, record, since)
 
     def add_stored(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
-        return self._offer(self._offers.add(record, since, _valid_ids(supersede), is_stored=True))
+        return self._offer(self._offers.add(record, since, _valid_ids(supersede), is_stored=True), record, since)
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
-        return [self._offer(reply) for reply in self._offers.add_many(records, 0)]
+        pairs = zip(self._offers.add_many(records, 0), records, strict=True)
+        return [self._offer(reply, record, 0) for reply, record in pairs]
 
     def restore(self, records: Sequence[Record]) -> int:
         self._offers.withdraw_unconfirmed()  # otherwise records to be withdrawn would count as stored
@@ -119,11 +129,47 @@ class RedisStore(ServerStore):
             self._offers.add_many(fresh, MAX_ID)
         return len(fresh)
 
-    def _offer(self, reply: int | list[Any]) -> Offer:
-        return Offer(reply) if isinstance(reply, int) else Offer(None, self._candidates(reply))
+    def _offer(self, reply: int | list[Any], record: Record, since: int) -> Offer:
+        if isinstance(reply, int):
+            return Offer(reply)
+        return Offer(None, self._noted(reply, () if since else record.lookup_keys))
+
+    def _earlier(self, record: Record) -> tuple[Candidate, ...]:
+        """Return the live records under the lookup keys if most of them are known here; () if an offer is to find them.
+
+        An offer sends the whole record, and gets all candidates. It also removes dead records.
+        """
+        mark = self._known.mark(record.lookup_keys)
+        if not mark or self._offers.has_unconfirmed:
+            return ()
+        found, dead = self._find_new(record.lookup_keys, mark)
+        if dead or not found:
+            return ()
+        self._offers.note_id(found[-1].id)
+        return found
 
     def find(self, probes: Sequence[bytes]) -> tuple[Candidate, ...]:
-        return self._candidates(self._call("find", self._ttl_argument, join_keys(probes)))
+        mark = self._known.mark(probes)
+        if mark:
+            return self._find_new(probes, mark)[0]
+        return self._noted(self._call("find", self._ttl_argument, join_keys(probes)), probes)
+
+    def _find_new(self, probes: Sequence[bytes], mark: int) -> tuple[tuple[Candidate, ...], int]:
+        """Return the live records under keys, of which the client has most up to the mark, and how many are dead."""
+        rows, hits, dead = self._call("find_new", self._ttl_argument, join_keys(probes), mark)
+        known, lacking = self._known.read(rows)
+        if lacking:
+            hits = [*hits, *self._call("get_many", self._ttl_argument, b"".join(lacking))]
+        new = self._candidates(hits)
+        found = tuple(sorted((*known, *new), key=attrgetter("id"))) if new else tuple(known)
+        self._known.add(found, zip(new, hits, strict=True), probes)
+        return found, dead
+
+    def _noted(self, hits: Sequence[Any], probes: Sequence[bytes]) -> tuple[Candidate, ...]:
+        """Return records that were received; ``probes`` are the keys of which all live records are among them."""
+        found = self._candidates(hits)
+        self._known.add(found, zip(found, hits, strict=True), probes)
+        return found
 
     def get(self, id: int) -> Candidate | None:
         hits = self._call("get", self._ttl_argument, id) if 0 < id <= MAX_ID else ()

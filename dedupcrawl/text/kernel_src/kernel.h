@@ -93,6 +93,18 @@ typedef struct {
     uint8_t person[16]; /* personalisation, padded with zeros */
 } HashScheme;
 
+/* The bounds of a match, as in detectors/relations.py. */
+typedef struct {
+    double chance;       /* share of slots that agree by chance */
+    double similarity;   /* lowest of a near-duplicate */
+    double length_ratio; /* highest */
+    double length_slack; /* characters, highest difference */
+    double containment;  /* lowest of an excerpt or an expansion */
+} MatchBounds;
+
+/* How a new page relates to an earlier one, a byte each; detectors/minhash.py has the same numbers. */
+enum { UNRELATED, NEAR_DUPLICATE, EXCERPT, EXPANSION, NO_SKETCH };
+
 /* The finaliser of MurmurHash3. */
 static inline uint64_t
 mix(uint64_t hash)
@@ -181,6 +193,8 @@ Py_ssize_t hash_shingles(const TokenStream *stream, Py_ssize_t characters, Py_ss
 /* sketch.c */
 void sketch_hashes(const uint64_t *hashes, Py_ssize_t count, const SketchScheme *scheme, uint8_t *slots);
 void hash_bands(const uint8_t *slots, const SketchScheme *scheme, uint64_t *keys);
+void relate_sketches(const uint8_t *sketch, const uint8_t *others, Py_ssize_t count, uint8_t tag, int slots,
+                     const MatchBounds *bounds, uint8_t *relations);
 void least_hashes(const uint64_t *hashes, Py_ssize_t count, const uint64_t *factors, Py_ssize_t functions,
                   uint64_t *least);
 void weigh_bits(const uint64_t *hashes, const int64_t *weights, Py_ssize_t count, int64_t *sums);

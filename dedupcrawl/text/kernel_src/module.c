@@ -99,11 +99,41 @@ module_weigh_bits(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t
     return PyBytes_FromStringAndSize((const char *)sums, sizeof sums);
 }
 
+/* relate_sketches(sketch, others, tag, slots, chance, similarity, length_ratio, length_slack, containment) -> bytes: how
+ * the sketch of a new page relates to each of the others, which stand one after the other */
+static PyObject *
+module_relate_sketches(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    Py_buffer sketch, others;
+    unsigned char tag;
+    int slots;
+    MatchBounds bounds;
+    if (!PyArg_ParseTuple(args, "y*y*biddddd", &sketch, &others, &tag, &slots, &bounds.chance, &bounds.similarity,
+                          &bounds.length_ratio, &bounds.length_slack, &bounds.containment)) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    Py_ssize_t size = HEADER_BYTES + (Py_ssize_t)slots;
+    if (slots < 1 || slots > MAX_SLOTS || sketch.len != size || others.len % size) {
+        PyErr_SetString(PyExc_ValueError, "relate_sketches() takes sketches of as many slots");
+    } else {
+        result = PyBytes_FromStringAndSize(NULL, others.len / size);
+    }
+    if (result != NULL) {
+        relate_sketches(sketch.buf, others.buf, others.len / size, tag, slots, &bounds,
+                        (uint8_t *)PyBytes_AS_STRING(result));
+    }
+    PyBuffer_Release(&sketch);
+    PyBuffer_Release(&others);
+    return result;
+}
+
 static PyMethodDef functions[] = {
     METHOD("utf8_length", module_utf8_length, METH_O),
     METHOD("least_hashes", module_least_hashes, METH_FASTCALL),
     METHOD("weigh_bits", module_weigh_bits, METH_FASTCALL),
     METHOD("count_lines", module_count_lines, METH_FASTCALL),
+    METHOD("relate_sketches", module_relate_sketches, METH_VARARGS),
     {NULL, NULL, 0, NULL},
 };
 

@@ -7,6 +7,7 @@
 #define ROUND_BITS 4
 #define VALUE_BITS 60
 #define DEFAULT_SLOT_BITS 7
+#define LEAST_AGREEMENT 8 /* at least one slot in this number must agree */
 #define CHUNK 512 /* hashes that stay in the first cache while all functions are applied to them */
 
 /* Assign to each slot the least (round, value) of the hashes that fall into it. */
@@ -79,6 +80,52 @@ hash_bands(const uint8_t *slots, const SketchScheme *scheme, uint64_t *keys)
             sum += slots[band * scheme->rows + row] * scheme->row_factors[row];
         }
         keys[band] = mix(sum);
+    }
+}
+
+static uint32_t
+read_number(const uint8_t *bytes)
+{
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+/* How a sketch relates to an earlier one; the reference is detectors/minhash.py, compare(). */
+static uint8_t
+relate_pair(const uint8_t *new, const uint8_t *old, uint8_t tag, int slots, const MatchBounds *bounds)
+{
+    double length = read_number(new + 1), shingles = read_number(new + 5);
+    double old_length = read_number(old + 1), old_shingles = read_number(old + 5);
+    if (old[0] != tag || !old_length || !old_shingles) {
+        return NO_SKETCH;
+    }
+    int agreeing = 0;
+    for (int slot = 0; slot < slots; slot++) {
+        agreeing += new[HEADER_BYTES + slot] == old[HEADER_BYTES + slot];
+    }
+    if (agreeing * LEAST_AGREEMENT < slots) {
+        return UNRELATED;
+    }
+    double similarity = ((double)agreeing / slots - bounds->chance) / (1 - bounds->chance);
+    similarity = similarity > 0 ? similarity : 0;
+    double longer = length > old_length ? length : old_length, shorter = length > old_length ? old_length : length;
+    int is_similar_length = longer / shorter <= bounds->length_ratio && longer - shorter <= bounds->length_slack;
+    if (is_similar_length && similarity >= bounds->similarity) {
+        return NEAR_DUPLICATE;
+    }
+    double common = similarity * (shingles + old_shingles) / (1 + similarity);
+    if (length <= old_length) {
+        return common / shingles >= bounds->containment ? EXCERPT : UNRELATED;
+    }
+    return common / old_shingles >= bounds->containment ? EXPANSION : UNRELATED;
+}
+
+/* Compare a sketch with `count` others, which stand one after the other. */
+void
+relate_sketches(const uint8_t *sketch, const uint8_t *others, Py_ssize_t count, uint8_t tag, int slots,
+                const MatchBounds *bounds, uint8_t *relations)
+{
+    for (Py_ssize_t i = 0; i < count; i++) {
+        relations[i] = relate_pair(sketch, others + i * (HEADER_BYTES + slots), tag, slots, bounds);
     }
 }
 

@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dedupcrawl.decision import Matcher, Status
+from dedupcrawl.decision import Status
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.matching import Matcher
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import FILE_ANYWAY, KEY_BYTES, Record, url_key

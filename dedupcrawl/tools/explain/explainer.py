@@ -8,11 +8,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from dedupcrawl.config import constants_of
-from dedupcrawl.decision import DOUBTS, OTHER_SITES, UNCHECKED_REASONS, Matcher, Verdict, cluster_of
+from dedupcrawl.decision import UNCHECKED_REASONS, Verdict, cluster_of
 from dedupcrawl.detectors.base import COPIES, Relation
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.spotsigs import SpotSigs
+from dedupcrawl.matching import DOUBTS, OTHER_SITES, Matcher
 from dedupcrawl.page.model import Page
 from dedupcrawl.sites.manual_versions import VERSIONS, versions_of_page
 from dedupcrawl.sites.text_notes import text_notes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.decision import SIBLINGS, Matcher, Policy, cluster_of, unchecked
+from dedupcrawl.decision import Policy, cluster_of, unchecked
 from dedupcrawl.detectors.base import COPIES
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError
@@ -15,6 +15,7 @@ from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage
 from dedupcrawl.identity.identity_codec import NameFlags, unpack_identity
 from dedupcrawl.identity.identity_sketch import label_identity
 from dedupcrawl.identity.siblings import is_refresh
+from dedupcrawl.matching import SIBLINGS, Matcher
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dedupcrawl.config import Config
-    from dedupcrawl.decision import Finding, Verdict
+    from dedupcrawl.decision import Verdict
     from dedupcrawl.detectors.base import Assessment, Detector
     from dedupcrawl.identity.identity_codec import HashSample, Identity
+    from dedupcrawl.matching import Finding
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Record, Store
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedupcrawl.decision import SIBLINGS, Status, Verdict
+from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.deduplicator import Deduplicator
+from dedupcrawl.matching import SIBLINGS
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.report_model import Pair, siblings_text, verdict_sentence
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dedupcrawl.config import Config
-    from dedupcrawl.decision import Finding
     from dedupcrawl.detectors.base import Assessment
+    from dedupcrawl.matching import Finding
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.base import Store
 

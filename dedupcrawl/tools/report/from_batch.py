@@ -10,12 +10,13 @@ from dedupcrawl.batch.finished_batch import open_finished_batch, read_pages_agai
 from dedupcrawl.batch.job import ARRIVAL
 from dedupcrawl.batch.solver import NONE, RELATIONS
 from dedupcrawl.config import settings_shown
-from dedupcrawl.decision import Matcher, Status, Verdict, cluster_of
+from dedupcrawl.decision import Status, Verdict, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Relation
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.ledger.counters import similarity_threshold
 from dedupcrawl.ledger.ledger import ClusterCount
 from dedupcrawl.ledger.ledger_schema import sampling_hash
+from dedupcrawl.matching import Matcher
 from dedupcrawl.page.signatures import evidence_with_layout
 from dedupcrawl.sites.site_counts import SiteNotice
 from dedupcrawl.sites.text_notes import text_notes

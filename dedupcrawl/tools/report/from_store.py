@@ -8,13 +8,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.config import Config, recovered, settings_shown
-from dedupcrawl.decision import Matcher, Status, cluster_of
+from dedupcrawl.decision import Status, cluster_of
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError, DedupError, SettingError, package_version
 from dedupcrawl.ledger import counters
 from dedupcrawl.ledger.counters import MAX_SLICES, OTHER_HOSTS, Histogram, HostCount, RunCounts, SliceCount
 from dedupcrawl.ledger.ledger import ClusterCount
 from dedupcrawl.ledger.ledger_schema import is_sampled, sampling_hash, stored_host
+from dedupcrawl.matching import Matcher
 from dedupcrawl.sites.site_counts import MAX_LISTED_SITES, SiteCounts
 from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import ClaimState, log_damage

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.decision import BY_URL, SIBLINGS, UNCHECKED_REASONS, Status
+from dedupcrawl.decision import UNCHECKED_REASONS, Status
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.matching import BY_URL, SIBLINGS
 from dedupcrawl.page.signatures import EVIDENCE, OTHER, SAME
 from dedupcrawl.sites.manual_versions import VERSIONS
 from dedupcrawl.utils.formatting import similarity_text

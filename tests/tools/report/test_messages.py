@@ -17,11 +17,12 @@ from jinja2.ext import babel_extract
 
 from dedupcrawl import config
 from dedupcrawl.config import Config
-from dedupcrawl.decision import BY_URL, SIBLINGS, UNCHECKED_REASONS, Status, Verdict
+from dedupcrawl.decision import UNCHECKED_REASONS, Status, Verdict
 from dedupcrawl.detectors.base import Assessment, Detector, Relation, no_assessment
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.identity import siblings
 from dedupcrawl.ledger.ledger_schema import Outcome
+from dedupcrawl.matching import BY_URL, SIBLINGS
 from dedupcrawl.page.model import Kind, Page
 from dedupcrawl.page.options import ReadOptions
 from dedupcrawl.page.signatures import EVIDENCE, OTHER

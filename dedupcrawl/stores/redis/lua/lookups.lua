@@ -4,6 +4,32 @@ function M.find()
   return M.answer((M.search(buckets, 0, M.oldest(ARGV[5]))))
 end
 
+-- time to live, packed keys, mark: returns the live records that the client has already, those that it lacks, and how many
+-- dead records were met. The client has those up to the mark. Of each of them it gets 12 bytes: id, CRC of the record, state,
+-- and 1 for an own claim. A scraped claim of another worker is always sent, since its lease goes with it.
+function M.find_new()
+  local buckets = M.fetch(ARGV[6])
+  local found, dead = M.search(buckets, 0, M.oldest(ARGV[5]))
+  local mark, rows, lacking = tonumber(ARGV[7]), {}, {}
+  for _, hit in ipairs(found) do
+    local held = hit.claim
+    local mine, state = held and held.owner == M.me, held and held.state or M.COMMITTED
+    if hit.id > mark or state < 1 or state > M.COMMITTED or (state == M.SCRAPED and not mine) then
+      lacking[#lacking + 1] = hit
+    else
+      rows[#rows + 1] = M.pack(hit.id) .. hit.value:sub(8, 11) .. string.char(state, mine and 1 or 0)
+    end
+  end
+  return {table.concat(rows), M.answer(lacking), #dead}
+end
+
+-- time to live, packed ids: returns the live records
+function M.get_many()
+  local found = {}
+  for at = 1, #ARGV[6], 6 do found[#found + 1] = M.candidate(M.number(ARGV[6], at), M.oldest(ARGV[5])) end
+  return M.answer(found)
+end
+
 -- time to live, id: returns the live record
 function M.get()
   return M.answer({M.candidate(tonumber(ARGV[6]), M.oldest(ARGV[5]))})
