@@ -134,7 +134,7 @@ def test_an_id_that_a_server_gives_again_is_another_record(server: Server) -> No
     assert len(store.find([key("template")])) == 3
     with server.client() as client:
         records = "dedupcrawl:{news}:records"
-        client.hset(records, "2", client.hget(records, "3"))  # type: ignore[arg-type]
+        client.hset(records, "2", client.hget(records, "3"))
     found = store.find([key("template")])
     assert [(each.id, each.record.url) for each in found] == [(1, page(0).url), (2, page(2).url), (3, page(2).url)]
     store.close()
