@@ -241,7 +241,7 @@ class Policy:
             reason = reason or unread_reason(record.identity)
             if reason:  # it is filed nevertheless: pages with the same text are its copies
                 return Decision(unchecked(url, reason))
-            return Decision(Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster_of(record)))
+            return Decision(new_page(url, cluster_of(record)))
         first = findings[0]
         if first.doubt:
             return Decision(unchecked(url, first.doubt, of=first.candidate.record.url), because=first)
@@ -284,6 +284,11 @@ class Policy:
         return self.keep == "latest" and is_replaceable and finding.settled
 
 
+def new_page(url: str, cluster: str) -> Verdict:
+    """Return the verdict on a page that is related to no other, and starts this cluster."""
+    return Verdict(url=url, status=Status.UNIQUE, keep=True, cluster=cluster)
+
+
 def unchecked(url: str, reason: str, of: str | None = None) -> Verdict:
     """Return the verdict on a page that could not be checked; ``of`` is the page it waited for."""
     return Verdict(url=url, status=Status.UNCHECKED, keep=True, reason=reason, of=of)
@@ -291,6 +296,9 @@ def unchecked(url: str, reason: str, of: str | None = None) -> Verdict:
 
 def cluster_of(record: Record) -> str:
     """Return the cluster of a record: the one it joined, else a hash of its own URL and sketches."""
-    if record.cluster:
-        return record.cluster
-    return blake2b(b"\0".join((record.url.encode("utf-8", "replace"), *record.sketches)), digest_size=6).hexdigest()
+    return record.cluster or cluster_name(record.url, record.sketches)
+
+
+def cluster_name(url: str, sketches: Iterable[bytes]) -> str:
+    """Return the name of the cluster that a page starts, given its URL without the fragment, and its sketches."""
+    return blake2b(b"\0".join((url.encode("utf-8", "replace"), *sketches)), digest_size=6).hexdigest()

@@ -12,7 +12,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from dedupcrawl.config import Config
-from dedupcrawl.decision import Claim, Pending, Policy, Verdict, unchecked
+from dedupcrawl.decision import Claim, Pending, Policy, Verdict, cluster_name, new_page, unchecked
 from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.filing import FilingClient, LeaseMonitor
@@ -206,8 +206,24 @@ class Deduplicator(ClosingContext):
             TypeError: more or less than one of ``page``, ``html`` and ``text`` is given.
             StoreError: the store failed.
         """
-        found = self._record(page, html, text, url)
+        is_text = page is None and html is None and isinstance(text, str) and isinstance(url, str)
+        verdict = self._check_text(text or "", url) if is_text and self._page_timeout is None else None
+        found = verdict or self._record(page, html, text, url)
         return found if isinstance(found, Verdict) else self.check_record(*found)
+
+    def _check_text(self, text: str, url: str) -> Verdict | None:
+        """Check a plain text. None: it must be checked as a page. If it is new, neither page nor identity is made."""
+        has_lines = self.site_memory is not None and self.site_memory.has_lines(url)
+        view = self._view(Page.from_text(text, url)) if has_lines else None
+        is_partial = view is not None and (view.own is not None or view.is_template)
+        made = None if is_partial else self._fingerprinter.fingerprint_text(text)
+        if made is None:
+            return None
+        key = without_fragment(url)
+        candidates = self.store.find((url_key(key), *made.probes) if key else made.probes)
+        if not candidates:
+            return new_page(url, cluster_name(key, made.sketches))
+        return self.verdict_among(candidates, self._fingerprinter.record(Page.from_text(text, url), made), url)
 
     def check_record(self, record: Record, url: str) -> Verdict:
         """Check a fingerprinted page; ``url`` is for the verdict. Errors: as :meth:`check`."""
@@ -215,9 +231,8 @@ class Deduplicator(ClosingContext):
 
     def verdict_among(self, candidates: Iterable[Candidate], record: Record, url: str) -> Verdict:
         """Return the verdict on a fingerprinted page that is compared with these candidates only."""
-        is_brief = self._policy.ignores_siblings
-        findings = self._matcher.findings(record, candidates, versions=True, is_brief=is_brief)
-        return self._policy.verdict(url, record, findings)
+        terms = {"versions": True, "is_brief": self._policy.ignores_siblings}
+        return self._policy.verdict(url, record, self._matcher.findings(record, candidates, **terms))
 
     def add(self, page: Page | None = None, *, html: Html = None, text: str | None = None, url: str = "") -> Verdict:
         """Check a page and, if it is to be kept, file it as committed. Arguments and errors: as :meth:`check`."""

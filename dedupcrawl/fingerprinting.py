@@ -47,7 +47,7 @@ class UncheckedPage:
     reason: str  #: "empty", "index", "consent", "little-read", "too-large", "short" or "no-fingerprint"
 
 
-class _TextFingerprint(NamedTuple):
+class TextFingerprint(NamedTuple):
     """What the detectors make of a text."""
 
     text: bytes  #: normalised, in UTF-8
@@ -97,7 +97,23 @@ class Fingerprinter:
         context = part.context or RecordContext()
         return part if context.reason else replace(part, context=replace(context, view=view))
 
-    def _sketches(self, compared: Page, *, exact_only: bool) -> _TextFingerprint | UncheckedPage:
+    def fingerprint_text(self, text: str) -> TextFingerprint | None:
+        """Return what the detectors make of a plain text, as of a page with this main text, without a page for it.
+
+        None if it is long or cannot be compared: :meth:`fingerprint` says why.
+        """
+        builder = self._record_builder if is_compiled() and len(text) <= LONG_TEXT and not text.isspace() else None
+        found = builder and builder.make(text, False)
+        if not found:
+            return None
+        made, is_exact, sketches, keys = found
+        return TextFingerprint(made, is_exact, sketches, keys, keys) if keys else None
+
+    def record(self, page: Page, made: TextFingerprint) -> Record:
+        """Return the record of a page whose text has this fingerprint; see :meth:`fingerprint`."""
+        return self._record(page, made, track_url=True)
+
+    def _sketches(self, compared: Page, *, exact_only: bool) -> TextFingerprint | UncheckedPage:
         """Return what the detectors make of a text, without keys if none of them can compare it."""
         uncheckable = _without_usable_text(compared)
         if uncheckable:
@@ -109,7 +125,7 @@ class Fingerprinter:
             if found is None:
                 return UncheckedPage("empty")
             text, is_exact, sketches, keys = found
-            return _TextFingerprint(text, is_exact, sketches, keys, keys)
+            return TextFingerprint(text, is_exact, sketches, keys, keys)
         features = Features(compared, self.fold_chinese)
         if features.length == 0:
             return UncheckedPage("empty")
@@ -152,7 +168,7 @@ class Fingerprinter:
         keys = by_url + self._keys_of_part(part, record.sketches[at], at)
         return replace(record, keys=keys, sketches=sketches, probes=probes, context=RecordContext(others))
 
-    def _keys_of_part(self, part: _TextFingerprint, text_hash: bytes, at: int) -> tuple[bytes, ...]:
+    def _keys_of_part(self, part: TextFingerprint, text_hash: bytes, at: int) -> tuple[bytes, ...]:
         """Return the keys of a part of a text, with the hash of the whole text in place of its own.
 
         They are in the order in which a store computes them again from the sketches: by detector.
@@ -261,16 +277,16 @@ class Fingerprinter:
         )
         return maker
 
-    def _joined(self, text: bytes, exact_only: bool, prints: list[Fingerprint | None]) -> _TextFingerprint:
+    def _joined(self, text: bytes, exact_only: bool, prints: list[Fingerprint | None]) -> TextFingerprint:
         """Return what the detectors made of a text, without keys if none of them can compare it."""
         sketches = tuple([each.sketch if each else b"" for each in prints])
         found = [(index, each) for index, each in enumerate(prints[: len(self.detectors)]) if each]
         keys = probes = bucket_keys([(index, each.keys) for index, each in found])
         if [each for _, each in found if each.probes is not None]:
             probes = bucket_keys([(index, each.keys if each.probes is None else each.probes) for index, each in found])
-        return _TextFingerprint(text, exact_only, sketches, keys, probes)
+        return TextFingerprint(text, exact_only, sketches, keys, probes)
 
-    def _record(self, page: Page, made: _TextFingerprint, *, track_url: bool) -> Record:
+    def _record(self, page: Page, made: TextFingerprint, *, track_url: bool) -> Record:
         url = without_fragment(page.url)
         own = (url_key(url),) if url else ()
         probes = own + made.probes if track_url else made.probes

@@ -82,6 +82,26 @@ def test_check_changes_nothing(dedup: Deduplicator) -> None:
     assert dedup.info().pages == 0
 
 
+@pytest.mark.parametrize(
+    "url", ["", "https://a.example/new#part", "https://a.example/1", "https://c.example/1", "none"]
+)
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n", "ok", "🎈" * 200, ENGLISH, f"{ENGLISH} Afterwards.", CHINESE, OTHER_ENGLISH, "\ud800" + OTHER_CHINESE],
+)
+def test_a_plain_text_is_checked_as_a_page_with_this_text(text: str, url: str) -> None:
+    """Also where the site repeats lines, and for the second page of a site."""
+    with Deduplicator() as dedup:
+        about = "The Harbour Courier is an independent paper that has been printed in this town since the year 1887.\n"
+        for number in range(4):
+            own = "\n".join(f"Sentence {line} of page {number} tells of {number * line} ships." for line in range(40))
+            dedup.add(text=about + own, url=f"https://a.example/{number}")
+        dedup.add(text=f"{ENGLISH}\n{ENGLISH}", url="https://b.example/1")
+        dedup.add(text=ENGLISH, url="https://b.example/2")
+        for given in (text, about + text):
+            assert dedup.check(text=given, url=url) == dedup.check(Page.from_text(given, url))
+
+
 def test_same_url_unchanged_then_updated(dedup: Deduplicator) -> None:
     dedup.add(text=ENGLISH, url="https://a.example/1#top")
     again = dedup.add(text=ENGLISH, url="https://a.example/1")

@@ -6,7 +6,7 @@ Each step takes time proportional to the size of the page.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from math import inf
 from time import monotonic, thread_time
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
 TOO_SLOW = "too-slow"  #: reason of the verdict on a page beyond its limit
 
@@ -33,8 +34,10 @@ class TooSlowError(Exception):
     """A page has used more processor time than it may."""
 
 
-@contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
+_UNLIMITED = nullcontext()
+
+
+def time_limit(seconds: float | None) -> AbstractContextManager[None]:
     """Limit the processor time that the code in the block uses in this thread.
 
     Processor time is used, since a page is not slow because the machine is busy or asleep.
@@ -42,9 +45,11 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     Args:
         seconds: the limit; None: no limit. Of nested limits the earliest one counts.
     """
-    if seconds is None:
-        yield
-        return
+    return _UNLIMITED if seconds is None else _limited(seconds)
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
     outer = _DEADLINE.get()
     inner = _TimeLimits(min(outer.earliest, monotonic() + seconds), min(outer.processor, thread_time() + seconds))
     token = _DEADLINE.set(inner)

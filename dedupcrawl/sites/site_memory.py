@@ -84,6 +84,15 @@ class SiteTracker:
         self._lines = self._pages = 0
         self._lock = Lock()
 
+    def has_lines(self, url: str) -> bool:
+        """Return whether any line of the site of a URL was counted: without one, all of a page's text is its own."""
+        site = site_of(url)
+        if not site or len(site) > MAX_SITE_CHARS:
+            return False
+        self._load(site)
+        with self._lock:
+            return bool(self._table(site).lines)
+
     def view(self, page: Page) -> SiteView | None:
         """Return what the site knows of a page; None for a page without URL or text."""
         site = site_of(page.url)
