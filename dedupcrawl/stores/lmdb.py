@@ -22,13 +22,14 @@ from __future__ import annotations
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import lmdb
 
 from dedupcrawl.errors import StoreError
-from dedupcrawl.stores.base import KEY_BYTES, ClaimState, check_unused, log_reset
+from dedupcrawl.stores.base import BUCKET_CAP, KEY_BYTES, ClaimState, check_unused, log_reset
 from dedupcrawl.stores.lmdb_environment import (
     FORKED,
     LmdbFolder,
@@ -285,11 +286,10 @@ class LmdbTables:
             has_row = cursor.prev_dup()
         else:
             has_row = cursor.set_key(_SET) and cursor.last_dup()
-        first = key + _pack_id(since + 1)
-        for row in cursor.iterprev_dup(keys=False) if has_row else ():
-            if row < first or not row.startswith(key):
-                return
-            yield int.from_bytes(row[KEY_BYTES:], "big")
+        # Few calls of Python read all rows that a search needs. The first row may belong to a bucket before this one.
+        rows, first = cursor.iterprev_dup(keys=False) if has_row else iter(()), key + _pack_id(since + 1)
+        while some := [int.from_bytes(row[KEY_BYTES:], "big") for row in islice(rows, BUCKET_CAP) if row >= first]:
+            yield from some
 
     def lease(self, id: int) -> Lease | None:
         if self._has_leases is None:
