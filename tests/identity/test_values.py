@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.identity import values as module
 from dedupcrawl.identity.values import MAX_NUMBERS, other_text, page_values, short_facts, values_of
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.normalize import normalize
@@ -153,15 +149,6 @@ def test_values_are_examined_up_to_a_number() -> None:
 number_texts = st.lists(
     st.sampled_from(["1", "20", "3.5", "1,2", "x", "-", ".", " ", "  ", "a", "数", "/", ":", "'", "9"]), max_size=30
 ).map("".join)
-
-
-@given(number_texts)
-def test_numbers_are_found_as_a_regular_expression_finds_them(text: str) -> None:
-    raw = text.encode()
-    # Marks at the end of a number belong to none; two marks in a row end it.
-    wanted = [match.span() for match in re.finditer(rb"[0-9]+(?:[.,:/x'-][0-9]+)*", raw)]
-    starts, stops = module.number_places(raw + b" ")
-    assert [*zip(starts, stops, strict=True)] == wanted
 
 
 def facts_of(text: str) -> bytes:
