@@ -1,49 +1,36 @@
 """The parts of an identity, and how they are packed into bytes.
 
-An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows is a string of
-bits, padded with zeros to whole bytes:
+An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows has, with the
+highest byte of a number first:
 
-* 8 flags, see :class:`SketchFlags`; 4 bits each: numbers of digit names, telling names and fillers; 3 bits each:
-  numbers of strong and weak values of the main text; 16 bits: hash of the facts, all numbers of the main text in order
-  with their neighbours;
-* 16 bits, if it has any: hash of the body, the main text without the lines that are the heading or the title;
-* if sentences, lines, values beside the main text or short facts are stored, 2 bits tell the form of what follows.
-
-  - 0, 1 or 2 is the number of counts: none, those of the sentences, or those of the sentences and of the values. Then
-    2 bits: whether all values beside the main text and all short facts are stored; 3 bits each: numbers of strong and
-    of weak values, and of short facts; 8, 2 × 12 and 16 × 2 bits: each of the counts. If not all short facts are
-    stored: 8 bits, their number, and 16 bits, a hash of them all;
-  - 3 is the form of a page whose text is about its name, which has neither values nor short facts here: 19 bits, the
-    signature of its lines, and a bit: whether counts of its sentences follow;
-
-* the sorted hashes of the digit names, telling names and fillers (14 bits each), then the flags of all names;
-* the sorted hashes of the values (15 bits each) and of the short facts (15 bits, and whether one stands beside the main
-  text).
-
-Sorted hashes are stored as gaps, in Rice's code (*Some practical universal noiseless coding techniques*, 1979): the
-low bits of each hash as they are, and the increase of the high bits in unary, ended by a 1. This takes about two bits
-less for each hash than the hash has.
-
-Most flags of a name follow from the page: heading or title are stored only if the page has both (0: both, 10: title,
-11: heading). The place takes one bit on a page with a heading and without a body, else two; fillers have none.
+* a byte of flags, see :class:`SketchFlags`, and two bytes each: the hash of the facts, which are all numbers of the
+  main text in order with their neighbours, and that of all text beside the main text, 0 if there is none;
+* two bytes, if it has any: the hash of the body, the main text without the lines that are the heading or the title;
+* five samples: names, values of the main text, values beside it, short facts, sentences. Each is a byte, the number of
+  hashes, plus 128 if the page has more; then a byte, how many the page has, and two bytes, a hash of them all; and
+  the lowest hashes, sorted, two bytes each. A name has 14 bits below its class, a value 15 bits below ``WEAK``, a short
+  fact 15 bits above ``BESIDE``, a sentence 16 bits;
+* four bits for each name: where it stands.
 """
 
 from __future__ import annotations
 
 from enum import IntFlag
-from functools import reduce
-from operator import or_
+from struct import Struct, pack, unpack_from
+from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.errors import DamageError
-from dedupcrawl.identity.sentence_sketches import BUCKETS, COUNTS_BYTES, SIGNATURE_BYTES, SUMS_BYTES
 from dedupcrawl.page.signatures import LAYOUT_BYTES, has_sound_layout, without_layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Mapping
 
 MAX_NAMES = 15  #: tokens of the names in a sketch
-MAX_VALUES = 6  #: values of the main text in a sketch, of the text beside it, and short facts
+MAX_VALUES = 16  #: values of the main text in a sketch, of the text beside it, and short facts
+MAX_SENTENCES = 24  #: sentences in a sketch
+FEW_VALUES, FEW_SENTENCES = 6, 8  #: values of a text that is not brief, and sentences of an article
+MAX_COUNT = 255  #: of the items of a page that are counted
 
 #: In place of the sketch of a page that is compared without main text: why it has none.
 UNREAD = {b"\1": "index", b"\2": "empty"}
@@ -51,18 +38,13 @@ UNREAD_BYTES = LAYOUT_BYTES + 1  #: size of the identity of such a page
 
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
-FACTS_BITS = BODY_BITS = 16
-_BUCKET_BITS, _HEAD_BITS = 2, 8 * SUMS_BYTES  #: of a bucket; of the number and the sums
-_MOST = (1 << _BUCKET_BITS) - 1
-_SIGNED, _SIGNATURE_BITS = 3, 19  #: the first one in place of a number of counts
-_FLAGS_BITS, _NAMES_BITS, _VALUES_BITS, _COUNT_BITS = 8, 4, 3, 8
-HEAD_BITS = _FLAGS_BITS + 3 * _NAMES_BITS + 2 * _VALUES_BITS + FACTS_BITS  #: that every sketch has
-
+SENTENCE_BITS = FACTS_BITS = BODY_BITS = 16
 DIGIT, TELLING, FILLER = 0, 1 << HASH_BITS, 2 << HASH_BITS  #: classes of names, in the order of sampling
-_CLASSES = (DIGIT, TELLING, FILLER)
-_WHERE = ((0, 0), (3, 2), (2, 2), (0, 1))  #: by ``HEADING | TITLE`` the bits that tell it, and how many
 WEAK = 1 << VALUE_BITS  #: weak values have this bit; the strong ones come first
 BESIDE = 1  #: short facts beside the main text have this bit
+#: The samples in their order: how many hashes they have at most, and the bit of a hash that is a flag.
+_SAMPLES = ((MAX_NAMES, 0), (MAX_VALUES, 0), (MAX_VALUES, 0), (MAX_VALUES, BESIDE), (MAX_SENTENCES, 0))
+_HEAD, _ALL, _MORE = Struct(">BHH"), Struct(">BH"), 0x80
 
 
 class NameFlags(IntFlag):
@@ -82,40 +64,69 @@ BODY = SAID | MAIN  #: in the main text other than such lines
 
 
 class SketchFlags(IntFlag):
-    """The flags of a sketch. The highest is the first bit."""
+    """The flags of a sketch."""
 
-    HAS_BODY = 0x80
-    IS_BRIEF = 0x40
-    HAS_LONG_HEADING = 0x20
-    ALL_NAMES = 0x10
-    ALL_INNER = 0x08
-    HAS_BESIDE = 0x04
-    HAS_HEADING = 0x02
-    HAS_TITLE = 0x01
+    HAS_BODY = 1
+    IS_BRIEF = 2
+    IS_ARTICLE = 4
 
 
-_HAS_BODY, _IS_BRIEF, _IS_LONG, _ALL_NAMES, _ALL_INNER, _HAS_BESIDE, _HAS_HEADING, _HAS_TITLE = map(int, SketchFlags)
-_HAS_BOTH = _HAS_HEADING | _HAS_TITLE
+_HAS_BODY, _IS_BRIEF, _IS_ARTICLE = map(int, SketchFlags)
 
 
 class HashSample(NamedTuple):
-    """The lowest hashes of a page in an order that all pages share."""
+    """The lowest hashes of a page in an order that all pages share; without hashes, how many there are."""
 
     items: dict[int, int]  #: hash → flags
-    is_whole: bool  #: whether nothing was left out
+    number: int = 0  #: how many the page has, at most ``MAX_COUNT``
+    total: int = 0  #: sum of all of them, modulo 2¹⁶
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was left out."""
+        return self.number == len(self.items)
 
     def lacking(self, other: HashSample) -> tuple[list[int], int]:
         """Return the items that ``other`` certainly lacks, and how many items could be compared.
 
-        >>> HashSample({1: 0, 5: 0, 9: 0}, True).lacking(HashSample({1: 0, 2: 0, 6: 0}, False))
+        >>> HashSample({1: 0, 5: 0, 9: 0}, 3).lacking(HashSample({1: 0, 2: 0, 6: 0}, 7))
         ([5], 2)
         """
-        if other.is_whole:
-            seen = [*self.items]
-        else:
-            end = max(other.items, default=-1)
-            seen = [each for each in self.items if each <= end]
+        end = 1 << 16 if other.is_whole else max(other.items, default=-1)
+        seen = [each for each in self.items if each <= end]
         return [each for each in seen if each not in other.items], len(seen)
+
+    def differs(self, other: HashSample, ignored: int = 0) -> bool:
+        """Return whether each page certainly has an item that the other lacks.
+
+        It is so if both have equally many, and not the same.
+
+        Args:
+            other: the sample of the other page.
+            ignored: items with this flag do not count, but are not lacking either.
+
+        >>> HashSample({}, 40, 7).differs(HashSample({}, 40, 9)), HashSample({}, 40, 7).differs(HashSample({}, 41, 9))
+        (True, False)
+        """
+        has_own = self.has_own(other, ignored) and other.has_own(self, ignored)
+        return has_own or (not ignored and self.is_as_many(other))
+
+    def is_as_many(self, other: HashSample) -> bool:
+        """Return whether both pages have equally many items, which are not the same: each has one of its own."""
+        return self.number == other.number < MAX_COUNT and self.total != other.total
+
+    def has_own(self, other: HashSample, ignored: int = 0) -> bool:
+        """Return whether the page certainly has an item that the other lacks, see :meth:`differs`."""
+        return any(not self.items[each] & ignored for each in self.lacking(other)[0])
+
+
+NONE = HashSample({})
+
+
+def sample(items: Mapping[int, int], limit: int) -> HashSample:
+    """Return the lowest of some hashes of 16 bits with their flags, at most ``limit``, their number, and their sum."""
+    lowest = dict(sorted(items.items())[:limit])
+    return HashSample(lowest, min(len(items), MAX_COUNT), sum(items) & 0xFFFF)
 
 
 class Identity(NamedTuple):
@@ -124,93 +135,36 @@ class Identity(NamedTuple):
     names: HashSample
     inner: HashSample  #: values of the main text
     outer: HashSample  #: values beside it
+    shorts: HashSample  #: short facts of a page whose text is not about its name
+    sentences: HashSample  #: none if the text is long
     facts: int  #: hash of all numbers of the main text in order, with their neighbours
     body: int  #: hash of the main text without the lines that are the heading or title; -1 if it has none
-    shorts: HashSample  #: short facts of a page whose text is not about its name
-    all_shorts: tuple[int, int]  #: how many there are, and the hash of all; (0, 0) if the sample is whole
-    has_long_heading: bool  #: whether the heading names one page, not a kind of pages
     is_brief: bool  #: whether the main text is brief, such as a notice
-    sentences: bytes  #: see :meth:`dedupcrawl.identity.identity_sketch.ReferenceSketcher.sentences`; or empty
+    is_article: bool  #: whether the main text is about the name of its page, and either of them is long
+    around: int  #: hash of all text beside the main text; 0 if there is none
 
 
 def pack_identity(identity: Identity) -> bytes:
     """Return the sketch of an identity, without the layout. All hashes are sorted."""
-    names, inner, outer, shorts = identity.names, identity.inner, identity.outer, identity.shorts
-    flags = _flags_of(identity)
-    classes = [[each - start for each in names.items if start <= each < start + TELLING] for start in _CLASSES]
-    fields = [(flags, _FLAGS_BITS), *((len(each), _NAMES_BITS) for each in classes)]
-    fields += [(len(each), _VALUES_BITS) for each in _by_strength(inner)]
-    fields.append((identity.facts, FACTS_BITS))
-    if flags & _HAS_BODY:
-        fields.append((identity.body, BODY_BITS))
-    if flags & _HAS_BESIDE:
-        fields += _head_beside(identity)
-    for each in classes:
-        fields += _gaps(each, HASH_BITS, is_whole=names.is_whole)
-    fields += _name_flags(names, flags)
-    for values in (inner, outer):
-        for each in _by_strength(values):
-            fields += _gaps(each, VALUE_BITS, is_whole=values.is_whole)
-    fields += _gaps([*shorts.items], VALUE_BITS + 1, is_whole=shorts.is_whole)
-    return _joined(fields)
+    names, inner, outer, shorts, sentences, facts, body, is_brief, is_article, around = identity
+    has_body = body >= 0
+    flags = _HAS_BODY * has_body | _IS_BRIEF * is_brief | _IS_ARTICLE * is_article
+    head = _HEAD.pack(flags, facts, around) + (pack(">H", body) if has_body else b"")
+    placed = [key | place for key, place in shorts.items.items()]
+    samples = [_packed(each, each.items) for each in (names, inner, outer)]
+    samples += (_packed(shorts, placed), _packed(sentences, sentences.items))
+    places = [*names.items.values(), 0]
+    return b"".join((head, *samples, bytes(map(_joined, places[::2], places[1::2]))))
 
 
-def _flags_of(identity: Identity) -> int:
-    joined = reduce(or_, identity.names.items.values(), 0)
-    return (
-        _HAS_BODY * (identity.body >= 0)
-        | _IS_BRIEF * identity.is_brief
-        | _IS_LONG * identity.has_long_heading
-        | _ALL_NAMES * identity.names.is_whole
-        | _ALL_INNER * identity.inner.is_whole
-        | _HAS_BESIDE * bool(identity.outer.items or identity.shorts.items or identity.sentences)
-        | _HAS_HEADING * bool(joined & HEADING)
-        | _HAS_TITLE * bool(joined & TITLE)
-    )
+def _joined(high: int, low: int) -> int:
+    return high << 4 | low
 
 
-def _head_beside(identity: Identity) -> Iterator[tuple[int, int]]:
-    outer, shorts, sentences = identity.outer, identity.shorts, identity.sentences
-    if len(sentences) % COUNTS_BYTES:
-        yield _SIGNED, 2
-        yield int.from_bytes(sentences[:SIGNATURE_BYTES], "big"), _SIGNATURE_BITS
-        yield len(sentences) > SIGNATURE_BYTES, 1
-        for at, count in enumerate(sentences[SIGNATURE_BYTES:]):
-            yield count, _count_bits(at)
-        return
-    yield len(sentences) // COUNTS_BYTES, 2
-    yield outer.is_whole, 1
-    yield shorts.is_whole, 1
-    for each in (*_by_strength(outer), shorts.items):
-        yield len(each), _VALUES_BITS
-    for at, count in enumerate(sentences):
-        yield count, _count_bits(at)
-    if not shorts.is_whole:
-        yield identity.all_shorts[0], _COUNT_BITS
-        yield identity.all_shorts[1], FACTS_BITS
-
-
-def _count_bits(at: int) -> int:
-    return 8 if at % COUNTS_BYTES < SUMS_BYTES else _BUCKET_BITS
-
-
-def _name_flags(names: HashSample, flags: int) -> Iterator[tuple[int, int]]:
-    both, one_bit = flags & _HAS_BOTH == _HAS_BOTH, _is_place_one_bit(flags)
-    for key, name in names.items.items():
-        if both:
-            yield _WHERE[name & (HEADING | TITLE)]
-        if key < FILLER:
-            yield (name & BODY == BODY, 1) if one_bit else (name // SAID, 2)
-
-
-def _joined(fields: Iterable[tuple[int, int]]) -> bytes:
-    """Return numbers with their sizes in bits one after the other."""
-    bits = total = 0
-    for number, size in fields:
-        bits = bits << size | number
-        total += size
-    count = (total + 7) // 8
-    return (bits << 8 * count - total).to_bytes(count, "big")
+def _packed(sample: HashSample, hashes: Collection[int]) -> bytes:
+    size = len(hashes)
+    every = b"" if sample.is_whole else _ALL.pack(sample.number, sample.total)
+    return bytes((size | _MORE * (not sample.is_whole),)) + every + pack(f">{size}H", *hashes)
 
 
 def unpack_identity(identity: bytes) -> Identity | None:
@@ -224,120 +178,42 @@ def unpack_identity(identity: bytes) -> Identity | None:
     try:
         if has_sound_layout(identity):
             return None if is_mark or not sketch else _unpack(sketch)
-    except ValueError:
+    except (ValueError, IndexError, StructError):
         pass
     raise DamageError(f"An identity of {len(identity)} bytes is damaged, or was written by another version.")
 
 
 def _unpack(sketch: bytes) -> Identity:
-    bits = _BitReader(sketch)
-    flags = bits.number(_FLAGS_BITS)
-    classes = [bits.number(_NAMES_BITS) for _ in _CLASSES]
-    strengths = [bits.number(_VALUES_BITS), bits.number(_VALUES_BITS)]
-    facts = bits.number(FACTS_BITS)
-    body = bits.number(BODY_BITS) if flags & _HAS_BODY else -1
-    all_outer, all_short, counts, every, sentences = True, True, [0, 0, 0], (0, 0), b""
-    if flags & _HAS_BESIDE:
-        counted = bits.number(2)
-    if flags & _HAS_BESIDE and counted == _SIGNED:
-        sentences = bits.number(_SIGNATURE_BITS).to_bytes(SIGNATURE_BYTES, "big")
-        sentences += bits.counts() if bits.number(1) else b""
-    elif flags & _HAS_BESIDE:
-        all_outer, all_short = bool(bits.number(1)), bool(bits.number(1))
-        counts = [bits.number(_VALUES_BITS) for _ in counts]
-        sentences = b"".join(bits.counts() for _ in range(counted))
-        every = (0, 0) if all_short else (bits.number(_COUNT_BITS), bits.number(FACTS_BITS))
-    all_names, all_inner = bool(flags & _ALL_NAMES), bool(flags & _ALL_INNER)
-    keys = [
-        start + key
-        for start, count in zip(_CLASSES, classes, strict=True)
-        for key in bits.gaps(count, HASH_BITS, is_whole=all_names)
-    ]
-    names = {key: bits.name_flags(key, flags) for key in keys}
-    inner = bits.values(strengths, is_whole=all_inner)
-    outer = bits.values(counts[:2], is_whole=all_outer)
-    short = bits.gaps(counts[2], VALUE_BITS + 1, is_whole=all_short)
-    bits.end()
+    flags, facts, around = _HEAD.unpack_from(sketch)
+    at, body = _HEAD.size, -1
+    if flags & _HAS_BODY:
+        (body,), at = unpack_from(">H", sketch, at), at + 2
+    samples = []
+    for limit, kind in _SAMPLES:
+        found, at = _sample_at(sketch, at, limit, kind)
+        samples.append(found)
+    names, inner, outer, shorts, sentences = samples
+    places = [place for byte in sketch[at:] for place in (byte >> 4, byte & 15)]
+    _check(flags < 2 * _IS_ARTICLE and len(places) == len(names.items) + len(names.items) % 2)
+    names.items.update(zip(names.items, places, strict=False))
     return Identity(
-        HashSample(names, all_names),
-        inner,
-        outer,
-        facts,
-        body,
-        HashSample(dict.fromkeys(short, 0), all_short),
-        every,
-        bool(flags & _IS_LONG),
-        bool(flags & _IS_BRIEF),
-        sentences,
+        names, inner, outer, shorts, sentences, facts, body, bool(flags & _IS_BRIEF), bool(flags & _IS_ARTICLE), around
     )
 
 
-class _BitReader:
-    """The bits of a sketch, read from the first to the last. Its methods raise ``ValueError`` beyond the last one."""
-
-    def __init__(self, sketch: bytes) -> None:
-        self._bits = f"{int.from_bytes(sketch, 'big'):0{8 * len(sketch)}b}"
-        self._at = 0
-
-    def number(self, size: int) -> int:
-        begin, self._at = self._at, self._at + size
-        if self._at > len(self._bits):
-            raise ValueError
-        return int(self._bits[begin : self._at], 2)
-
-    def gaps(self, count: int, size: int, *, is_whole: bool) -> list[int]:
-        low, high, found = _low_bits(count, size, is_whole=is_whole), 0, []
-        for _ in range(count):
-            stop = self._bits.index("1", self._at)
-            high += stop - self._at
-            self._at = stop + 1
-            found.append(high << low | self.number(low))
-        if high >> size - low:
-            raise ValueError
-        return found
-
-    def values(self, counts: Sequence[int], *, is_whole: bool) -> HashSample:
-        strong, weak = (self.gaps(count, VALUE_BITS, is_whole=is_whole) for count in counts)
-        return HashSample(dict.fromkeys((*strong, *(each | WEAK for each in weak)), 0), is_whole)
-
-    def counts(self) -> bytes:
-        head, rows = self.number(_HEAD_BITS), self.number(BUCKETS * _BUCKET_BITS)
-        shifts = range((BUCKETS - 1) * _BUCKET_BITS, -1, -_BUCKET_BITS)
-        return head.to_bytes(_HEAD_BITS // 8, "big") + bytes([rows >> shift & _MOST for shift in shifts])
-
-    def name_flags(self, key: int, flags: int) -> int:
-        where = flags & _HAS_BOTH
-        name = HEADING * (where == _HAS_HEADING) | TITLE * (where == _HAS_TITLE)
-        if where == _HAS_BOTH:
-            name = HEADING | TITLE if not self.number(1) else HEADING if self.number(1) else TITLE
-        if key >= FILLER:
-            return name
-        return name | (BODY * self.number(1) if _is_place_one_bit(flags) else SAID * self.number(2))
-
-    def end(self) -> None:
-        rest = self._bits[self._at :]
-        if len(rest) >= 8 or "1" in rest:
-            raise ValueError
+def _sample_at(sketch: bytes, at: int, limit: int, place: int) -> tuple[HashSample, int]:
+    """Return the sample at a place of a sketch, and where it ends."""
+    size, has_more, at = sketch[at] & ~_MORE, sketch[at] & _MORE, at + 1
+    if has_more:
+        (count, total), at = _ALL.unpack_from(sketch, at), at + _ALL.size
+    hashes = unpack_from(f">{size}H", sketch, at)
+    items = {each & ~place: each & place for each in hashes}
+    if not has_more:
+        count, total = size, sum(items) & 0xFFFF
+    _check(len(items) == size <= limit and [*items] == sorted(items) and (count > size or not has_more))
+    return HashSample(items, count, total), at + 2 * size
 
 
-def _low_bits(count: int, size: int, *, is_whole: bool) -> int:
-    """Return how many low bits of each sorted hash are stored as they are. The hashes of a sample are low."""
-    return size - count.bit_length() - (not is_whole)
-
-
-def _gaps(hashes: Sequence[int], size: int, *, is_whole: bool) -> list[tuple[int, int]]:
-    low, high, found = _low_bits(len(hashes), size, is_whole=is_whole), 0, []
-    end = 1 << low
-    for each in hashes:
-        # The zeros of the increase of the high bits, a 1, and the low bits.
-        found.append((each & end - 1 | end, (each >> low) - high + low + 1))
-        high = each >> low
-    return found
-
-
-def _by_strength(values: HashSample) -> tuple[list[int], list[int]]:
-    return [each for each in values.items if each < WEAK], [each - WEAK for each in values.items if each >= WEAK]
-
-
-def _is_place_one_bit(flags: int) -> bool:
-    return flags & (_HAS_HEADING | _HAS_BODY) == _HAS_HEADING
+def _check(is_sound: bool) -> None:
+    if not is_sound:
+        raise ValueError

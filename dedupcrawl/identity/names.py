@@ -6,19 +6,34 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dedupcrawl.identity.identity_codec import BODY, DIGIT, FILLER, HASH_BITS, HEADING, MAIN, TELLING
-from dedupcrawl.identity.sentence_sketches import MAX_TOKEN_BYTES
+from dedupcrawl.identity.identity_codec import (
+    BODY,
+    DIGIT,
+    FILLER,
+    HASH_BITS,
+    HEADING,
+    MAIN,
+    MAX_COUNT,
+    MAX_NAMES,
+    SAID,
+    TELLING,
+    TITLE,
+    HashSample,
+    sample,
+)
+from dedupcrawl.identity.page_sentences import MAX_TOKEN_BYTES
 from dedupcrawl.identity.token_hashes import hash_of, keyed_bytes
 from dedupcrawl.page.rules import word_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+MAX_SEARCHED = 4096  #: bytes of a text in which names are looked for
 MIN_TELLING_LENGTH = 4  #: shorter words ("the", "of") do not show what a text is about
 MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens is about that name
 #: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
 #: without spaces counts as a third of one.
-LONG_HEADING = 4
+LONG_NAME = 4
 #: Words of titles that name a view of a page, not its topic.
 VIEW_WORDS = word_set(
     "print printer printable friendly version amp mobile page view untitled 打印 印本 本页 列印"
@@ -80,11 +95,37 @@ def _class_of(token: str) -> int:
     return TELLING if len(token) >= MIN_TELLING_LENGTH or _is_unspaced(token) else FILLER
 
 
-def is_long_heading(heading: Iterable[str]) -> bool:
-    """Return whether the tokens of a heading name one page, see ``LONG_HEADING``."""
-    telling = [token for token in heading if _class_of(token[:MAX_TOKEN_BYTES]) == TELLING]
+def is_long_name(name: Iterable[str]) -> bool:
+    """Return whether the tokens of a heading or title are many, as of an article, see ``LONG_NAME``."""
+    telling = [token for token in name if _class_of(token[:MAX_TOKEN_BYTES]) == TELLING]
     pairs = 0 if "".join(telling).isascii() else sum(bool(_is_unspaced(token)) for token in telling)
-    return len(telling) - pairs + pairs / 3 >= LONG_HEADING
+    return len(telling) - pairs + pairs / 3 >= LONG_NAME
+
+
+def sample_names(named: Sequence[str], text: bytes, others: Sequence[bytes], seed: int) -> HashSample:
+    """Return the sample of a page's names, with the places where they stand.
+
+    Args:
+        named: the folded heading and title.
+        text: the normalised text in which they are looked for.
+        others: the text without the lines that are the heading or title; the text beside it.
+        seed: key of the hashes.
+    """
+    flags: dict[int, int] = {}
+    tokens: dict[int, set[str]] = {}
+    for name, flag in zip(named, (HEADING, TITLE), strict=True):
+        for token in own_name(name):
+            key = name_key(token[:MAX_TOKEN_BYTES], seed)
+            flags[key] = flags.get(key, 0) | flag
+            tokens.setdefault(key, set()).add(token)
+    lowest = sorted(flags)[:MAX_NAMES]
+    for place, searched in ((MAIN, text), *((SAID, each) for each in others)):
+        for key in lowest:
+            if key < FILLER and any(stands_in(token, searched[:MAX_SEARCHED]) for token in tokens[key]):
+                flags[key] |= place
+    if len(lowest) < len(flags):  # a name has more words than are counted
+        return HashSample({key: flags[key] for key in lowest}, MAX_COUNT)
+    return sample(flags, MAX_NAMES)
 
 
 def is_about_its_name(names: Mapping[int, int]) -> bool:

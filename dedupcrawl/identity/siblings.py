@@ -27,6 +27,7 @@ from dedupcrawl.identity.identity_codec import (
     FILLER,
     HEADING,
     MAIN,
+    MAX_COUNT,
     TELLING,
     TITLE,
     WEAK,
@@ -34,8 +35,6 @@ from dedupcrawl.identity.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
-from dedupcrawl.identity.sentence_sketches import sentences_differ
-from dedupcrawl.identity.values import MAX_SHORTS
 from dedupcrawl.page.signatures import OTHER, compare_layouts
 
 if TYPE_CHECKING:
@@ -45,12 +44,8 @@ if TYPE_CHECKING:
 
 
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
-MIN_ALIKE = 0.5  #: titles without headings that share at least this part of their tokens are one name
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
-MIN_TELLING = 2  #: two titles that the texts do not mention differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
-#: With two layouts, short lines beside the main text are compared only if the pages share this many short lines.
-MIN_LABELS = 1
 
 NAMES_IN_TEXT = "names, each in its own text"
 HEADINGS = "headings over a text that is about neither"
@@ -116,11 +111,8 @@ def _names_in_both_texts(mine: Identity, other: Identity) -> str:
 def _why_different_things(
     mine: Identity, other: Identity, *, same_layout: bool, equal_text: bool, by_sentences: bool
 ) -> str:
-    same_body = mine.body == other.body >= 0
-    is_long = mine.has_long_heading and other.has_long_heading
-    why = _names_differ(
-        mine.names, other.names, equal_text, same_body=same_body, same_layout=same_layout, is_long=is_long
-    )
+    pair = _Names.of(mine, other)
+    why = pair.why_different(equal_text=equal_text, same_layout=same_layout)
     if why:
         return why
     # The text is about the name of neither: what the pages say of the item is short, or beside the text.
@@ -130,12 +122,23 @@ def _why_different_things(
         return VALUES
     if is_foreign and _values_differ(mine.outer, other.outer, is_brief=is_brief, is_foreign=True):
         return VALUES_BESIDE
-    if is_foreign and _shorts_differ(mine, other, same_layout=same_layout):
+    # Short lines beside the text belong to the template: they count if both pages have the same one.
+    if is_foreign and mine.shorts.differs(other.shorts, 0 if same_layout else BESIDE):
         return SHORT_FACTS
     # Sentences are compared only if both pages have a name.
-    is_named = bool(mine.names.items and other.names.items)
-    is_compared = by_sentences and is_named and not equal_text
-    return SENTENCES if is_compared and sentences_differ(mine.sentences, other.sentences) else ""
+    is_compared = by_sentences and not equal_text and mine.names.items and other.names.items
+    return SENTENCES if is_compared and _sentences_differ(mine, other, adds_word=pair.adds_word) else ""
+
+
+def _sentences_differ(mine: Identity, other: Identity, *, adds_word: bool) -> bool:
+    """Return whether each page has sentences of its own.
+
+    When an article is edited some of its sentences or numbers change. Two pages of a template have equally many.
+    """
+    if adds_word or not (mine.is_article or other.is_article):
+        return mine.sentences.differs(other.sentences)
+    are_forms = mine.is_brief and other.is_brief and mine.sentences.number == other.sentences.number
+    return are_forms and (mine.sentences.is_as_many(other.sentences) or mine.inner.is_as_many(other.inner))
 
 
 def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_template: bool = False) -> str:
@@ -160,33 +163,10 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
         return UNREADABLE
     if mine is None or other is None:
         return ""
-    is_brief = mine.is_brief and other.is_brief
-    if is_brief and _any_differs(mine.inner, other.inner):
+    if mine.is_brief and other.is_brief and mine.inner.differs(other.inner):
         return VALUES
     is_compared = of_template and not equal_text
-    return SENTENCES_OF_TEMPLATE if is_compared and sentences_differ(mine.sentences, other.sentences) else ""
-
-
-def _shorts_differ(new: Identity, old: Identity, *, same_layout: bool) -> bool:
-    """Return whether each page has a short fact that the other lacks: a print view may have none, or more.
-
-    Lines beside the main text may belong to a template. With two templates they count only if the pages share some.
-    """
-    mine, other = _without_places(new.shorts), _without_places(old.shorts)
-    if not same_layout:
-        is_alike = len(mine.items.keys() & other.items.keys()) >= MIN_LABELS
-        return (is_alike and _any_differs(mine, other)) or _any_differs(_main_only(new.shorts), _main_only(old.shorts))
-    (count, hashed), (others, other_hash) = new.all_shorts, old.all_shorts
-    is_one_replaced = 0 < count == others <= MAX_SHORTS and hashed != other_hash
-    return is_one_replaced or _any_differs(mine, other)
-
-
-def _without_places(shorts: HashSample) -> HashSample:
-    return shorts._replace(items={key & ~BESIDE: flags for key, flags in shorts.items.items()})
-
-
-def _main_only(shorts: HashSample) -> HashSample:
-    return shorts._replace(items={key: flags for key, flags in shorts.items.items() if not key & BESIDE})
+    return SENTENCES_OF_TEMPLATE if is_compared and mine.sentences.differs(other.sentences) else ""
 
 
 def is_refresh(new: bytes, old: bytes) -> bool:
@@ -210,88 +190,79 @@ def _unpack(identity: bytes) -> Identity | None:
     return unpack_identity(identity)
 
 
-def _names_differ(
-    new: HashSample, old: HashSample, equal_text: bool, *, same_body: bool, same_layout: bool, is_long: bool
-) -> str:
-    mine, _ = new.lacking(old)
-    others, _ = old.lacking(new)
-    if not mine or not others:
-        return NAME_OF_ONE if _names_one(new, mine, old) or _names_one(old, others, new) else ""
-    if is_long and _same_heading(new, old):
-        return ""
-    pair = _Names(new, mine, old, others)
-    if min(mine) < TELLING > min(others):
-        return NUMBERS_IN_NAMES
-    if not equal_text:
-        return _over_other_text(pair, same_body=same_body)
-    # Siblings have one template. A view has another, and may have no name but the site's.
-    return _over_equal_text(pair) if same_layout or not pair.is_view else ""
-
-
 class _Names(NamedTuple):
-    """The names of two pages, and what each has that the other lacks."""
+    """The names of two pages, and what each certainly has that the other lacks."""
 
     new: HashSample
     mine: list[int]
     old: HashSample
     others: list[int]
+    same_body: bool  #: whether the texts without the lines of the names are equal
+    same_around: bool  #: whether all text beside the main text is equal
 
-    def both(self, flag: int) -> bool:
+    @classmethod
+    def of(cls, new: Identity, old: Identity) -> _Names:
+        mine, others = new.names.lacking(old.names)[0], old.names.lacking(new.names)[0]
+        return cls(new.names, mine, old.names, others, new.body == old.body >= 0, new.around == old.around > 0)
+
+    def why_different(self, *, equal_text: bool, same_layout: bool) -> str:
+        """Return how the names differ; "" if they may be those of one page."""
+        if not self.mine or not self.others:
+            return NAME_OF_ONE if any(_names_one(*each) for each in self._both) else ""
+        if min(self.mine) < TELLING > min(self.others):
+            return NUMBERS_IN_NAMES
+        if not equal_text:
+            return self._over_other_text()
+        if self.same_around and not (self._any_has(HEADING | BODY)):
+            return ""  # nothing on the pages differs but their titles
+        # Siblings have one template. A view has another, and may have no name but the site's.
+        return self._over_equal_text() if same_layout or not self._is_view else ""
+
+    @property
+    def adds_word(self) -> bool:
+        """Whether one name has just one telling word more, which stands in its heading and its text."""
+        own = self.mine or self.others
+        names = self.new if self.mine else self.old
+        flags = HEADING | BODY
+        return not (self.mine and self.others) and any(
+            TELLING <= key < FILLER and names.items[key] & flags == flags for key in own
+        )
+
+    @property
+    def _both(self) -> tuple[tuple[HashSample, list[int], HashSample], ...]:
+        return (self.new, self.mine, self.old), (self.old, self.others, self.new)
+
+    def _have(self, flag: int) -> bool:
         """Whether own tokens of both pages have this flag."""
-        return _any(self.new, self.mine, flag) and _any(self.old, self.others, flag)
+        return all(_any(names, own, flag) for names, own, _ in self._both)
+
+    def _any_has(self, flag: int) -> bool:
+        return any(_any(names, own, flag) for names, own, _ in self._both)
+
+    def _about(self, own_place: int = HEADING | TITLE, place: int = MAIN) -> float:
+        """Return the share of a name's own tokens that are in its text: the larger of both; a single word counts 0."""
+        named = ((names, [key for key in own if names.items[key] & own_place]) for names, own, _ in self._both)
+        return max(about(names.items, own, place) if _telling(own) > 1 else 0.0 for names, own in named)
 
     @property
-    def headed(self) -> bool:
-        return self.both(HEADING)
-
-    @property
-    def one_heading(self) -> frozenset[int]:
-        """The heading of both pages, which tells nothing about titles that differ; empty if they have two."""
-        heading = _heading(self.new)
-        return heading if heading == _heading(self.old) else frozenset()
-
-    @property
-    def about(self) -> float:
-        """The share of a name's own tokens that are in its text: the larger of both shares; a single word counts as 0.
-
-        If both have headings, a section that one title adds is no part of the name.
-        """
-        flag = HEADING if self.headed else HEADING | TITLE
-        named = ((names, [key for key in own if names.items[key] & flag]) for names, own in self._both)
-        return max(about(names.items, own) if _telling(own) > 1 else 0.0 for names, own in named)
-
-    @property
-    def about_in_body(self) -> float:
-        """Like :attr:`about`, without the lines of the text that are a heading or title."""
-        return max(about(names.items, own, BODY) if _telling(own) > 1 else 0.0 for names, own in self._both)
-
-    @property
-    def is_view(self) -> bool:
+    def _is_view(self) -> bool:
         """Whether one page has no heading and says its own names in its title only, and the other is named."""
-        first, second = (_is_unnamed(names, own) for names, own in self._both)
-        return first != second
+        first, second = (_heading(names) or _any(names, own, BODY) for names, own, _ in self._both)
+        return bool(first) != bool(second)
 
-    @property
-    def _both(self) -> tuple[tuple[HashSample, list[int]], ...]:
-        return (self.new, self.mine), (self.old, self.others)
+    def _over_other_text(self) -> str:
+        # If only the lines that are the names differ, the names stand in both texts or in none.
+        if self._have(MAIN) and not (self.same_body and self._about(place=BODY) >= MIN_ABOUT):
+            return NAMES_IN_TEXT
+        return HEADINGS if self._have(HEADING) and self._about(HEADING) < MIN_ABOUT else ""
 
-
-def _over_other_text(pair: _Names, *, same_body: bool) -> str:
-    # If only the lines that are the names differ, the names stand in both texts or in none.
-    if pair.both(MAIN) and not (same_body and pair.about_in_body >= MIN_ABOUT):
-        return NAMES_IN_TEXT
-    return HEADINGS if pair.headed and pair.about < MIN_ABOUT else ""
-
-
-def _over_equal_text(pair: _Names) -> str:
-    if pair.about >= MIN_ABOUT:  # one content under two names; one may be "Print"
-        return ""
-    mine, others = _telling(pair.mine), _telling(pair.others)
-    shared = _telling(key for key in pair.new.items.keys() & pair.old.items.keys() if key not in pair.one_heading)
-    is_foreign = max(about(each.items, each.items) for each in (pair.new, pair.old)) < FOREIGN
-    unlike = is_foreign or shared < MIN_ALIKE * (shared + mine + others)
-    told_apart = pair.both(HEADING | BODY) or min(mine, others) >= (1 if is_foreign else MIN_TELLING)
-    return NAMES_OVER_EQUAL_TEXT if pair.headed or (unlike and told_apart) else ""
+    def _over_equal_text(self) -> str:
+        headed = self._have(HEADING)
+        # One content under two names; one may be "Print". A section that one title adds is no part of a heading.
+        if self._about(HEADING if headed else HEADING | TITLE) >= MIN_ABOUT:
+            return ""
+        is_foreign = max(about(each.items, each.items) for each in (self.new, self.old)) < FOREIGN
+        return NAMES_OVER_EQUAL_TEXT if headed or (is_foreign and self._have(HEADING | TITLE)) else ""
 
 
 def _telling(keys: Iterable[int]) -> int:
@@ -306,13 +277,7 @@ def _names_one(names: HashSample, lacking: Sequence[int], other: HashSample) -> 
     own = _heading(names) or frozenset(names.items)
     if not lacking or not own <= {*lacking} or about(names.items, own) >= MIN_ABOUT:
         return False
-    return not _is_site_name(names, own, other) and not _is_titled_like(names, other)
-
-
-def _is_site_name(names: HashSample, heading: frozenset[int], other: HashSample) -> bool:
-    """Return whether a heading names the site: the rest of the title is the heading of the other page."""
-    title = {key for key, flags in names.items.items() if flags & TITLE}
-    return heading < title and title - heading == _heading(other) and min(heading) >= TELLING
+    return not _is_titled_like(names, other)
 
 
 def _is_titled_like(names: HashSample, other: HashSample) -> bool:
@@ -329,18 +294,6 @@ def _heading(names: HashSample) -> frozenset[int]:
     return frozenset(key for key, flags in names.items.items() if flags & HEADING)
 
 
-def _same_heading(new: HashSample, old: HashSample) -> bool:
-    """Return whether one heading names both. One that both titles repeat may be that of the site."""
-    heading = _heading(new)
-    if not heading or heading != _heading(old):
-        return False
-    return not all(new.items[key] & old.items[key] & TITLE for key in heading)
-
-
-def _is_unnamed(names: HashSample, own: Iterable[int]) -> bool:
-    return not _any(names, names.items, HEADING) and not _any(names, own, BODY)
-
-
 def _any(names: HashSample, some: Iterable[int], flags: int) -> bool:
     return any(names.items[key] & flags for key in some)
 
@@ -351,21 +304,16 @@ def _values_differ(new: HashSample, old: HashSample, *, is_brief: bool, is_forei
     In a brief text, many strong values are enough. If the text is not about the names, one strong value is enough; if
     it is also brief, one value of any kind.
     """
-    if _many_differ(new, old):
-        return True
     strong = _strong(new), _strong(old)
-    if is_foreign:
-        return _any_differs(new, old) if is_brief else _any_differs(*strong)
-    return is_brief and _many_differ(*strong)
+    if is_foreign and (new.differs(old) if is_brief else strong[0].differs(strong[1])):
+        return True
+    return _many_differ(new, old) or (is_brief and _many_differ(*strong))
 
 
 def _strong(values: HashSample) -> HashSample:
     strong = {key: 0 for key in values.items if key < WEAK}
-    return HashSample(strong, values.is_whole or len(strong) < len(values.items))
-
-
-def _any_differs(new: HashSample, old: HashSample) -> bool:
-    return bool(new.lacking(old)[0] and old.lacking(new)[0])
+    is_whole = values.is_whole or len(strong) < len(values.items)
+    return HashSample(strong, len(strong) if is_whole else MAX_COUNT)
 
 
 def _many_differ(new: HashSample, old: HashSample) -> bool:

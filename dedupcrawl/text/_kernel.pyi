@@ -111,9 +111,9 @@ class Sketcher(Generic[_R]):
 
 @final
 class IdentitySketcher:
-    """Finds names and values of pages, and packs them.
+    """Finds names, values and sentences of pages, and packs them.
 
-    The reference is :class:`dedupcrawl.identity.identity_sketch.ReferenceSketcher`.
+    The reference is :func:`dedupcrawl.identity.identity_sketch.reference_sketch`.
     """
 
     def __new__(
@@ -127,7 +127,7 @@ class IdentitySketcher:
     ) -> IdentitySketcher: ...
     def sketch(
         self,
-        folded: tuple[str, str],  # heading and title, as names() takes them
+        folded: tuple[str, str],  # heading and title, folded
         shown: tuple[str, str],  # heading and title as the page shows them
         texts: tuple[str, str],  # ``Page.text`` and ``Page.rest``
         stated: str,
@@ -136,38 +136,10 @@ class IdentitySketcher:
         plain: Normalizer,
         folding: Normalizer,  # that of the compared text, which may convert Chinese
         seed: int,
+        around: int,  # hash of all text beside the main text, 16 bits
         /,
     ) -> bytes | None:
-        """Return the sketch of a page; None for one with combining marks or lines of a view, which Python does."""
-
-    def names(self, heading: str, title: str, text: Buffer, /) -> tuple[dict[int, int], int]:
-        """Return the sample of a page's names with their flags, sorted, and what is known about them."""
-
-    def values(self, text: Buffer, beside: Buffer, /) -> tuple[list[int], list[int], int]:
-        """Return the samples of the values in the text and beside it, and the hash of the facts."""
-
-    def shorts(self, beside: Buffer, lines: Buffer, /) -> tuple[list[int], int, int]:
-        """Return the sample of the short facts, their number, and the hash of them all."""
-
-    def sentences(self, lines: Buffer, with_values: bool, /) -> bytes:
-        """Return the counts of sentences, and of values."""
-
-    def signature(self, lines: Buffer, /) -> bytes:
-        """Return the signature of lines: their number modulo 8, and a hash of them."""
-
-    def has_view_word(self, lines: Buffer, /) -> bool:
-        """Return whether a text has a word that only views of a page have, such as "print"."""
-
-    def pack(
-        self,
-        names: dict[int, int],
-        values: tuple[list[int], list[int], int],
-        shorts: tuple[list[int], int, int],
-        said: tuple[int, bytes],
-        state: int,
-        /,
-    ) -> bytes:
-        """Return the bytes of a sketch."""
+        """Return the sketch of a page; None for one with combining marks, which Python does."""
 
 def utf8_length(text: str, /) -> int:
     """Return the number of bytes of a string in UTF-8, with "?" for each lone surrogate."""

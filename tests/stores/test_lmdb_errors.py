@@ -71,7 +71,7 @@ def test_another_format_is_refused(shared: Opener, tmp_path: Path, version: str)
         about = environment.open_db(b"dedupcrawl")
         with environment.begin(write=True) as transaction:
             transaction.put(b"format", version.encode(), db=about)
-    refused(shared.url, f"has format {version}, and this version reads format 4; use another folder and crawl again")
+    refused(shared.url, f"has format {version}, and this version reads format 5; use another folder and crawl again")
 
 
 # -- damage -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/* IdentitySketcher, with the values and short facts of a page. */
+/* IdentitySketcher, with the values, short facts and sentences of a page. */
 #include "identity.h"
 
 static int
@@ -119,52 +119,75 @@ identity_dealloc(IdentityObject *self)
     Py_DECREF(type);
 }
 
-/* Keep the lowest of some hashes, each once. */
-static void
-add_lowest(Lowest *sample, uint32_t hash)
+/* Hashes of items, each above its flag. The caller frees the memory. */
+typedef struct {
+    uint32_t *items;
+    Py_ssize_t count, capacity;
+} Items;
+
+static int
+add_item(Items *found, uint32_t item)
 {
-    int at = sample->count;
-    while (at > 0 && sample->hashes[at - 1] > hash) {
-        at--;
+    if (found->count == found->capacity) {
+        Py_ssize_t wanted = 2 * found->capacity + 64;
+        uint32_t *items = realloc(found->items, (size_t)wanted * sizeof *items);
+        if (items == NULL) {
+            return 0;
+        }
+        found->items = items;
+        found->capacity = wanted;
     }
-    if ((at > 0 && sample->hashes[at - 1] == hash) || at > MAX_VALUES) {
-        return;
-    }
-    int kept = sample->count > MAX_VALUES ? MAX_VALUES : sample->count;
-    memmove(sample->hashes + at + 1, sample->hashes + at, (size_t)(kept - at) * sizeof *sample->hashes);
-    sample->hashes[at] = hash;
-    sample->count = kept + 1;
+    found->items[found->count++] = item;
+    return 1;
 }
 
-static PyObject *
-lowest_as_list(const Lowest *sample)
+static int
+compare_items(const void *one, const void *other)
 {
-    PyObject *result = PyList_New(sample->count);
-    for (int i = 0; result != NULL && i < sample->count; i++) {
-        PyObject *hash = PyLong_FromUnsignedLong(sample->hashes[i]);
-        if (hash == NULL) {
-            Py_CLEAR(result);
-        } else {
-            PyList_SET_ITEM(result, i, hash);
-        }
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* Make the sample of some items, see sample() in identity_codec.py. Of equal hashes the lowest flag counts. */
+static void
+sample_items(uint32_t *items, Py_ssize_t count, int limit, Sample *sample)
+{
+    uint32_t number = 0, total = 0;
+    if (count > 1) {
+        qsort(items, (size_t)count, sizeof *items, compare_items);
     }
-    return result;
+    sample->size = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (i && items[i - 1] >> 1 == items[i] >> 1) {
+            continue;
+        }
+        if (sample->size < limit) {
+            sample->flags[sample->size] = items[i] & 1;
+            sample->hashes[sample->size++] = (uint16_t)(items[i] >> 1);
+        }
+        number++;
+        total += items[i] >> 1;
+    }
+    sample->number = number < MAX_COUNT ? number : MAX_COUNT;
+    sample->total = (uint16_t)total;
 }
 
 /* Sample the values that are not among others. */
 static void
-sample_values(const FoundValues *values, const FoundValues *others, Lowest *sample)
+sample_values(const FoundValues *values, const FoundValues *others, int most, Sample *sample)
 {
-    sample->count = 0;
+    uint32_t items[MAX_NUMBERS];
+    Py_ssize_t count = 0;
     for (int i = 0; i < values->count; i++) {
         int k = 0;
         while (k < others->count && others->hashes[k] != values->hashes[i]) {
             k++;
         }
         if (k == others->count) {
-            add_lowest(sample, values->hashes[i] >> (32 - VALUE_BITS) | (uint32_t)!values->is_strong[i] << VALUE_BITS);
+            items[count++] = (values->hashes[i] >> (32 - VALUE_BITS) | (uint32_t)!values->is_strong[i] << VALUE_BITS) << 1;
         }
     }
+    sample_items(items, count, most, sample);
 }
 
 static int
@@ -182,7 +205,7 @@ has_common_han(const uint8_t *text, Py_ssize_t size)
 }
 
 void
-read_values(const IdentityObject *self, Span text, Span beside, Lowest *inner, Lowest *outer, uint32_t *facts)
+read_values(const IdentityObject *self, Span text, Span beside, int most, Sample *inner, Sample *outer, uint32_t *facts)
 {
     FoundValues in_text, in_other, none;
     Facts found = {.crc = CRC_START};
@@ -192,24 +215,9 @@ read_values(const IdentityObject *self, Span text, Span beside, Lowest *inner, L
         add_han_numbers(&self->numerals, &self->hash, text.bytes, text.size, &found);
     }
     find_values(self->words, &self->hash, beside.bytes, beside.size, &in_other, NULL);
-    sample_values(&in_text, &none, inner);
-    sample_values(&in_other, &in_text, outer);
+    sample_values(&in_text, &none, most, inner);
+    sample_values(&in_other, &in_text, most, outer);
     *facts = end_of_crc(found.crc) >> 16;
-}
-
-static PyObject *
-identity_values(IdentityObject *self, PyObject *args)
-{
-    Py_buffer text, beside;
-    Lowest inner, outer;
-    uint32_t facts;
-    if (!PyArg_ParseTuple(args, "y*y*", &text, &beside)) {
-        return NULL;
-    }
-    RUN(text.len, read_values(self, SPAN(text), SPAN(beside), &inner, &outer, &facts));
-    PyBuffer_Release(&text);
-    PyBuffer_Release(&beside);
-    return Py_BuildValue("(NNI)", lowest_as_list(&inner), lowest_as_list(&outer), (unsigned int)facts);
 }
 
 /* Read a code point of UTF-8, or a byte that begins none. */
@@ -315,13 +323,8 @@ hash_line(const IdentityObject *self, const uint8_t *line, Py_ssize_t size, int 
     return length && !(has_digit && is_stamp(&self->words[CHANGED], plain, 0, length));
 }
 
-typedef struct {
-    uint64_t *items; /* hash, and whether it stands beside the main text in the lowest bit */
-    Py_ssize_t count, capacity;
-} Shorts;
-
 static int
-add_lines(const IdentityObject *self, Span text, int is_beside, Shorts *found)
+add_lines(const IdentityObject *self, Span text, int is_beside, Items *found)
 {
     const uint8_t *line = text.bytes, *end = line + text.size;
     int may_be_of_view = has_view_word(self, text);
@@ -329,77 +332,29 @@ add_lines(const IdentityObject *self, Span text, int is_beside, Shorts *found)
         const uint8_t *stop = memchr(line, 0, (size_t)(end - line));
         uint32_t hash;
         stop = stop == NULL ? end : stop;
-        if (hash_line(self, line, stop - line, may_be_of_view, &hash)) {
-            if (found->count == found->capacity) {
-                Py_ssize_t wanted = 2 * found->capacity + 64;
-                uint64_t *items = realloc(found->items, (size_t)wanted * sizeof *items);
-                if (items == NULL) {
-                    return 0;
-                }
-                found->items = items;
-                found->capacity = wanted;
-            }
-            found->items[found->count++] = (uint64_t)hash << 1 | (unsigned)is_beside;
+        if (hash_line(self, line, stop - line, may_be_of_view, &hash)
+            && !add_item(found, hash >> (32 - VALUE_BITS) << 2 | (unsigned)is_beside)) {
+            return 0;
         }
         line = stop + 1;
     }
     return 1;
 }
 
-static int
-compare_items(const void *one, const void *other)
-{
-    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-    return (a > b) - (a < b);
-}
-
 Outcome
-read_shorts(const IdentityObject *self, Span beside, Span lines, Lowest *sample, Py_ssize_t *count, uint64_t *sum)
+read_shorts(const IdentityObject *self, Span beside, Span lines, Sample *sample)
 {
-    Shorts found = {NULL, 0, 0};
-    sample->count = 0;
-    *count = 0;
-    *sum = 0;
+    Items found = {NULL, 0, 0};
     int done = add_lines(self, beside, 1, &found) && add_lines(self, lines, 0, &found);
-    if (done && found.count > 1) {
-        qsort(found.items, (size_t)found.count, sizeof *found.items, compare_items);
-    }
-    for (Py_ssize_t i = 0; done && i < found.count; i++) {
-        uint64_t hash = found.items[i] >> 1;
-        if (i && found.items[i - 1] >> 1 == hash) {
-            continue; /* the first one is that of the main text, if it stands there */
-        }
-        ++*count;
-        *sum += hash;
-        add_lowest(sample, (uint32_t)(hash >> (32 - VALUE_BITS) << 1 | (found.items[i] & 1)));
+    if (done) {
+        sample_items(found.items, found.count, MAX_VALUES, sample);
     }
     free(found.items);
     return done ? DONE : NO_MEMORY;
 }
 
-static PyObject *
-identity_shorts(IdentityObject *self, PyObject *args)
-{
-    Py_buffer beside, lines;
-    Lowest sample;
-    Py_ssize_t count;
-    uint64_t sum;
-    Outcome outcome;
-    if (!PyArg_ParseTuple(args, "y*y*", &beside, &lines)) {
-        return NULL;
-    }
-    RUN(beside.len + lines.len, outcome = read_shorts(self, SPAN(beside), SPAN(lines), &sample, &count, &sum));
-    PyBuffer_Release(&beside);
-    PyBuffer_Release(&lines);
-    if (outcome != DONE) {
-        return PyErr_NoMemory();
-    }
-    return Py_BuildValue("(NnI)", lowest_as_list(&sample), count > MAX_SHORTS ? MAX_SHORTS + 1 : count,
-                         (unsigned int)(sum >> 8 & 0xFFFF));
-}
-
 /* The size of a character without spaces around it at a place, 0 for another one; see sentences_of() in
-   sentence_sketches.py. */
+   page_sentences.py. */
 static int
 character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {
@@ -432,61 +387,43 @@ is_mark(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
     return at + 2 < size && text[at] == 0xE2 && text[at + 1] >= 0x96 && text[at + 1] <= 0x9F;
 }
 
-/* Whether a word belongs to a stamp or a view. */
-static int
-is_of_stamp(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
-{
-    int kinds = kinds_at(self, text, begin, end);
-    return (kinds & MAY_BE_VIEW && longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0)
-           || (kinds & MAY_BE_STAMP
-               && (longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
-                   || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end));
-}
-
 /* Whether a word belongs to a stamp, a counter or a view. */
 static int
 is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
 {
     int kinds = kinds_at(self, text, begin, end);
-    return kinds
-           && (is_of_stamp(self, text, begin, end)
-               || (kinds & MAY_BE_COUNTER && longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end));
-}
-
-/* Add the hash of a sentence or value, see ReferenceSketcher.sentences() in identity_sketch.py. */
-static void
-count_hash(uint8_t *counts, uint32_t hash)
-{
-    uint32_t key = (hash >> 20) % SUMS_PRIME;
-    uint32_t both = (uint32_t)counts[1] << 16 | (uint32_t)counts[2] << 8 | counts[3];
-    uint32_t sum = ((both >> 12) + key) % SUMS_PRIME, squares = ((both & 0xFFF) + key * key) % SUMS_PRIME;
-    uint8_t *bucket = counts + SUMS_BYTES + (key >> 8);
-    counts[0]++;
-    counts[1] = (uint8_t)(sum >> 4);
-    counts[2] = (uint8_t)(sum << 4 | squares >> 8);
-    counts[3] = (uint8_t)squares;
-    *bucket = (*bucket + 1) & 3;
+    return (kinds & MAY_BE_VIEW && longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0)
+           || (kinds & MAY_BE_STAMP
+               && (longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
+                   || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end))
+           || (kinds & MAY_BE_COUNTER && longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end);
 }
 
 /* The words of a sentence, each with a space after it. */
 typedef struct {
-    uint8_t words[MAX_SENTENCE_BYTES + MAX_TOKEN_BYTES + 1];
+    Items found; /* the sentences before it */
+    int has_address;
     Py_ssize_t size;
+    uint8_t words[MAX_SENTENCE_BYTES + MAX_TOKEN_BYTES + 1];
 } Sentence;
 
-static void
-end_sentence(const IdentityObject *self, Sentence *sentence, uint8_t *counts)
+static int
+end_sentence(const IdentityObject *self, Sentence *sentence)
 {
-    if (sentence->size) {
-        count_hash(counts, hash_bytes(&self->hash, sentence->words, sentence->size - 1));
-    }
-    sentence->size = 0;
+    Py_ssize_t size = sentence->size > MAX_SENTENCE_BYTES ? MAX_SENTENCE_BYTES : sentence->size - 1;
+    int is_left_out = size < 0 || sentence->has_address;
+    sentence->size = sentence->has_address = 0;
+    return is_left_out || add_item(&sentence->found, hash_bytes(&self->hash, sentence->words, size) >> 16 << 1);
 }
 
+/* Append a word; "rest" is the number of bytes from its first one to the end of the text. */
 static void
-append_word(const IdentityObject *self, Sentence *sentence, const uint8_t *word, Py_ssize_t size, Py_ssize_t rest,
-            uint8_t *counts)
+append_word(Sentence *sentence, const uint8_t *word, Py_ssize_t size, Py_ssize_t rest)
 {
+    sentence->has_address |= size == 3 && memcmp(word, "www", 3) == 0;
+    if (sentence->size > MAX_SENTENCE_BYTES) {
+        return;
+    }
     size = size < MAX_TOKEN_BYTES ? size : MAX_TOKEN_BYTES;
     if (rest >= MAX_TOKEN_BYTES) { /* a fixed number of bytes: those behind the word are overwritten */
         memcpy(sentence->words + sentence->size, word, MAX_TOKEN_BYTES);
@@ -495,9 +432,6 @@ append_word(const IdentityObject *self, Sentence *sentence, const uint8_t *word,
     }
     sentence->size += size;
     sentence->words[sentence->size++] = ' ';
-    if (sentence->size > MAX_SENTENCE_BYTES) {
-        end_sentence(self, sentence, counts);
-    }
 }
 
 /* Whether a sentence of a line ends before this place. */
@@ -515,12 +449,12 @@ is_sentence_end(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
     return is_mark && (text[at] == ' ' || (text[at] >= 0xE0 && text[at] <= 0xF4));
 }
 
-static void
-count_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+static int
+add_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Sentence *sentence)
 {
-    Sentence sentence = {.size = 0};
     Py_ssize_t at = 0, start = -1;
-    while (at < size) {
+    int done = 1;
+    while (done && at < size) {
         Py_ssize_t begin = start < 0 ? at : start, end = end_of_word(text, size, at);
         if (is_mark(text, size, at)) {
             start = begin;
@@ -530,201 +464,42 @@ count_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uin
         }
         end = end > at ? end : at + character_size(text, size, at);
         if (end > at && !is_passing(self, text, begin, end)) {
-            append_word(self, &sentence, text + begin, end - begin, size - begin, counts);
+            append_word(sentence, text + begin, end - begin, size - begin);
+        } else if (text[at] == ':' && size - at > 2 && text[at + 1] == '/' && text[at + 2] == '/') {
+            sentence->has_address = 1;
         }
         start = -1;
         at = end > at ? end : at + 1;
-        if (size > MAX_LINE_BYTES && is_sentence_end(text, size, at)) {
-            end_sentence(self, &sentence, counts);
+        if (done && size > MAX_LINE_BYTES && is_sentence_end(text, size, at)) {
+            done = end_sentence(self, sentence);
         }
     }
-    end_sentence(self, &sentence, counts);
+    return done && end_sentence(self, sentence);
 }
 
-static void
-count_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, uint8_t *counts)
+/* Sample the sentences of lines. */
+Outcome
+read_sentences(const IdentityObject *self, Span lines, int most, Sample *sample)
 {
-    while (size > 0) {
-        const uint8_t *end = memchr(text, 0, (size_t)size);
-        Py_ssize_t length = end == NULL ? size : end - text;
-        count_line(self, text, length, counts);
-        if (end == NULL) {
-            break;
-        }
-        size -= length + 1;
-        text += length + 1;
+    Sentence sentence;
+    const uint8_t *line = lines.bytes, *end = line + lines.size;
+    int done = 1;
+    sentence.found = (Items){NULL, 0, 0};
+    sentence.size = sentence.has_address = 0;
+    while (done && line < end) {
+        const uint8_t *stop = memchr(line, 0, (size_t)(end - line));
+        stop = stop == NULL ? end : stop;
+        done = add_sentences(self, line, stop - line, &sentence);
+        line = stop + 1;
     }
+    if (done) {
+        sample_items(sentence.found.items, sentence.found.count, most, sample);
+    }
+    free(sentence.found.items);
+    return done ? DONE : NO_MEMORY;
 }
 
-/* Count the values of lines; "spaced" is room for a copy in which spaces are between them. */
-static void
-count_values(const IdentityObject *self, Span lines, uint8_t *spaced, uint8_t *counts)
-{
-    FoundValues values;
-    values.count = 0;
-    for (Py_ssize_t at = 0; at < lines.size; at++) {
-        spaced[at] = lines.bytes[at] ? lines.bytes[at] : ' ';
-    }
-    find_values(self->words, &self->hash, spaced, lines.size, &values, NULL);
-    for (int i = 0; i < values.count; i++) {
-        count_hash(counts, values.hashes[i]);
-    }
-}
-
-/* Count the sentences of lines, and unless "spaced" is NULL their values. It may be the lines, which then change. */
-void
-read_sentences(const IdentityObject *self, Span lines, uint8_t *spaced, uint8_t *counts)
-{
-    count_sentences(self, lines.bytes, lines.size, counts);
-    if (spaced != NULL) {
-        count_values(self, lines, spaced, counts + COUNTS_BYTES);
-    }
-}
-
-static PyObject *
-identity_sentences(IdentityObject *self, PyObject *args)
-{
-    Py_buffer lines;
-    int with_values;
-    uint8_t *spaced = NULL, counts[2 * COUNTS_BYTES] = {0};
-    if (!PyArg_ParseTuple(args, "y*p", &lines, &with_values)) {
-        return NULL;
-    }
-    if (with_values && (spaced = PyMem_Malloc((size_t)lines.len + 1)) == NULL) {
-        PyBuffer_Release(&lines);
-        return PyErr_NoMemory();
-    }
-    RUN(lines.len, read_sentences(self, SPAN(lines), spaced, counts));
-    PyMem_Free(spaced);
-    PyBuffer_Release(&lines);
-    return PyBytes_FromStringAndSize((const char *)counts, with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES);
-}
-
-/* Whether a part of a line is a stamp or a counter, see sentence_sketches.py. */
-static int
-is_stamp_part(const IdentityObject *self, const uint8_t *text, Py_ssize_t size)
-{
-    int has_number = 0;
-    Py_ssize_t start = -1;
-    for (Py_ssize_t at = 0, stop = 0; size <= MAX_STAMP_BYTES && at < size; at = stop + 1) {
-        for (stop = at; stop < size && text[stop] >= '0' && text[stop] <= '9';) {
-            stop++;
-        }
-        if (stop == at) {
-            continue;
-        }
-        has_number = 1;
-        if (is_counting(&self->words[COUNTING], text, at) || is_counted(self->words, text, size, stop)) {
-            return 1;
-        }
-    }
-    for (Py_ssize_t at = 0; has_number && at < size;) {
-        if (is_mark(text, size, at)) {
-            start = start < 0 ? at : start;
-            at += 3;
-            at += at < size && text[at] == ' ';
-            continue;
-        }
-        Py_ssize_t begin = start < 0 ? at : start, end = end_of_word(text, size, at);
-        int character = character_size(text, size, at);
-        if (character
-            && (word_from(&self->words[CHANGED], text, size, at, ANYWHERE) >= 0
-                || word_from(&self->words[PUBLISHED], text, size, at, ANYWHERE) >= 0)) {
-            return 1;
-        }
-        end = end > at ? end : at + character;
-        if (end > at && is_of_stamp(self, text, begin, end)) {
-            return 1;
-        }
-        start = -1;
-        at = end > at ? end : at + 1;
-    }
-    return 0;
-}
-
-/* The number of lines, and the sum of their hashes. */
-typedef struct {
-    uint32_t count, sum;
-} Signature;
-
-static void
-sign_part(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Signature *signature)
-{
-    const uint8_t *part = text;
-    Py_ssize_t length = size;
-    while (length && *part == ' ') {
-        part++;
-        length--;
-    }
-    while (length && part[length - 1] == ' ') {
-        length--;
-    }
-    if (length && !is_stamp_part(self, text, size)) {
-        signature->count++;
-        signature->sum += hash_bytes(&self->hash, part, length);
-    }
-}
-
-static void
-sign_line(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Signature *signature)
-{
-    Py_ssize_t begin = 0;
-    for (Py_ssize_t at = 1; size > MAX_LINE_BYTES && at < size; at++) {
-        if (is_sentence_end(text, size, at)) {
-            sign_part(self, text + begin, at - begin, signature);
-            begin = at;
-        }
-    }
-    sign_part(self, text + begin, size - begin, signature);
-}
-
-void
-sign_lines(const IdentityObject *self, Span lines, uint8_t *bytes)
-{
-    Signature signature = {0, 0};
-    const uint8_t *text = lines.bytes, *stop = text + lines.size;
-    while (text <= stop) {
-        const uint8_t *end = text < stop ? memchr(text, 0, (size_t)(stop - text)) : NULL;
-        end = end == NULL ? stop : end;
-        sign_line(self, text, end - text, &signature);
-        text = end + 1;
-    }
-    bytes[0] = (uint8_t)(signature.count & 7);
-    bytes[1] = (uint8_t)(signature.sum >> 24);
-    bytes[2] = (uint8_t)(signature.sum >> 16);
-}
-
-static PyObject *
-identity_has_view_word(IdentityObject *self, PyObject *lines)
-{
-    Py_buffer view;
-    int found = 0;
-    if (PyObject_GetBuffer(lines, &view, PyBUF_SIMPLE) < 0) {
-        return NULL;
-    }
-    RUN(view.len, found = has_view_word(self, SPAN(view)));
-    PyBuffer_Release(&view);
-    return PyBool_FromLong(found);
-}
-
-static PyObject *
-identity_signature(IdentityObject *self, PyObject *lines)
-{
-    Py_buffer view;
-    uint8_t bytes[SIGNATURE_BYTES];
-    if (PyObject_GetBuffer(lines, &view, PyBUF_SIMPLE) < 0) {
-        return NULL;
-    }
-    RUN(view.len, sign_lines(self, SPAN(view), bytes));
-    PyBuffer_Release(&view);
-    return PyBytes_FromStringAndSize((const char *)bytes, SIGNATURE_BYTES);
-}
-
-DEFINE_METHODS(identity_methods, METHOD("names", identity_names, METH_VARARGS),
-               METHOD("values", identity_values, METH_VARARGS), METHOD("shorts", identity_shorts, METH_VARARGS),
-               METHOD("sentences", identity_sentences, METH_VARARGS), METHOD("signature", identity_signature, METH_O),
-               METHOD("has_view_word", identity_has_view_word, METH_O), METHOD("pack", identity_pack, METH_VARARGS),
-               METHOD("sketch", identity_sketch, METH_VARARGS))
+DEFINE_METHODS(identity_methods, METHOD("sketch", identity_sketch, METH_VARARGS))
 
 DEFINE_TYPE(identity_spec, "IdentitySketcher", IdentityObject, 0,
             {Py_tp_new, identity_new}, {Py_tp_dealloc, identity_dealloc}, {Py_tp_methods, identity_methods})

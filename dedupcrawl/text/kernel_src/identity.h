@@ -1,4 +1,4 @@
-/* Identities of pages: what names.c, identity.c and packing.c share. The reference is ReferenceSketcher in
+/* Identities of pages: what names.c, identity.c and packing.c share. The reference is reference_sketch() in
  * identity_sketch.py, with names.py, values.py and identity_codec.py; the constants are those there.
  */
 #ifndef DEDUPCRAWL_IDENTITY_H
@@ -13,29 +13,23 @@
 
 enum {
     MAX_NAMES = 15,
-    MAX_VALUES = 6,
+    MAX_VALUES = 16,
+    FEW_VALUES = 6,
+    FEW_SENTENCES = 8,
+    MAX_SENTENCES = 24,
+    MAX_COUNT = 255, /* of the items of a page that are counted */
     MAX_SEARCHED = 4096,
     MAX_TOKEN_BYTES = 32, /* also characters */
     MAX_SHORT = 40,
     MAX_NAME_CHARS = 1000,
-    MAX_COUNTED = 6000,
+    MAX_LISTED = 6000,
     MAX_BRIEF = 2000,
-    MAX_SIGNED = 2000,
-    MAX_SHORTS = 254,
     MIN_TELLING_LENGTH = 4,
-    LONG_HEADING = 4,
+    LONG_NAME = 4,
     HASH_BITS = 14,
     BODY_BYTES = 2,
     VALUE_BITS = 15,
-    BUCKETS = 16,
-    SUMS_BYTES = 4,
-    COUNTS_BYTES = SUMS_BYTES + BUCKETS,
-    SUMS_PRIME = 4091,
     MAX_LINE_BYTES = 120,
-    MAX_STAMP_BYTES = 80,
-    SIGNATURE_BYTES = 3,
-    SIGNATURE_BITS = 19,
-    SIGNED = 3, /* in place of a number of counts */
     MAX_SENTENCE_BYTES = 1024,
     UNSPACED_RANGES = 16,
     PAIRS = 1024,
@@ -43,10 +37,7 @@ enum {
 };
 enum { DIGIT = 0, TELLING = 1 << HASH_BITS, FILLER = 2 << HASH_BITS, NAME_LIMIT = 3 << HASH_BITS };
 enum { HEADING = 1, TITLE = 2, SAID = 4, MAIN = 8, BODY = SAID | MAIN };
-enum {
-    ALL_NAMES = 1, IS_LONG = 2, HAS_HEADING = 4, HEADING_STANDS = 8, TITLE_STANDS = 16, IS_MISSING = 32, IS_ABOUT = 64,
-    IS_BRIEF = 128
-};
+enum { HAS_BODY = 1, IS_BRIEF = 2, IS_ARTICLE = 4 };
 
 enum { MAY_BE_VIEW = 1, MAY_BE_STAMP = 2, MAY_BE_COUNTER = 4 }; /* kinds of words that say nothing about a page */
 
@@ -68,10 +59,14 @@ typedef struct {
     int count;
 } Names;
 
+/* The lowest hashes of a page, sorted. */
 typedef struct {
-    uint32_t hashes[MAX_VALUES + 1];
-    int count;
-} Lowest;
+    uint16_t hashes[MAX_SENTENCES];
+    uint8_t flags[MAX_SENTENCES];
+    int size;
+    uint32_t number; /* of all hashes */
+    uint16_t total;  /* their sum */
+} Sample;
 
 typedef struct {
     const uint8_t *bytes; /* in UTF-8 */
@@ -92,13 +87,13 @@ typedef struct {
     Token few[FEW_CHARACTERS + FEW_CHARACTERS * 8 / sizeof(Token)];
     Tokens tokens;
     Names names;
-    int state; /* what is known about them */
+    int is_whole, is_long;
 } FoundNames;
 
 typedef struct {
     uint8_t bytes[256];
-    uint32_t at; /* bits that are written */
-} Bits;
+    int size;
+} Packed;
 
 typedef struct {
     const uint8_t *bytes;
@@ -109,12 +104,10 @@ typedef struct {
 
 /* A sketch before it is packed. */
 typedef struct {
-    Names names;
-    Lowest inner, outer, shorts;
-    unsigned int facts, count, hash;
-    int body, state;
-    const uint8_t *counts; /* of sentences and values */
-    Py_ssize_t counts_size;
+    const FoundNames *names;
+    Sample inner, outer, shorts, sentences;
+    unsigned int facts, around;
+    int body, flags; /* -1: it has no body */
 } Parts;
 
 static inline int
@@ -135,21 +128,18 @@ int read_names(const IdentityObject *self, PyObject *heading, PyObject *title, c
 void free_names(FoundNames *found);
 uint32_t names_within(const FoundNames *found, const uint8_t *text, Py_ssize_t size);
 int is_about(const Names *names);
-int is_long_heading(const Tokens *found, Py_ssize_t count);
-PyObject *identity_names(IdentityObject *self, PyObject *args);
 
 /* identity.c */
-void read_values(const IdentityObject *self, Span text, Span beside, Lowest *inner, Lowest *outer, uint32_t *facts);
-Outcome read_shorts(const IdentityObject *self, Span beside, Span lines, Lowest *sample, Py_ssize_t *count, uint64_t *sum);
-void read_sentences(const IdentityObject *self, Span lines, uint8_t *spaced, uint8_t *counts);
-void sign_lines(const IdentityObject *self, Span lines, uint8_t *bytes);
+void read_values(const IdentityObject *self, Span text, Span beside, int most, Sample *inner, Sample *outer,
+                 uint32_t *facts);
+Outcome read_shorts(const IdentityObject *self, Span beside, Span lines, Sample *sample);
+Outcome read_sentences(const IdentityObject *self, Span lines, int most, Sample *sample);
 int has_view_word(const IdentityObject *self, Span lines);
 
 /* page_identity.c */
 PyObject *identity_sketch(IdentityObject *self, PyObject *args);
 
 /* packing.c */
-void pack_parts(Parts *parts, Bits *bits);
-PyObject *identity_pack(IdentityObject *self, PyObject *args);
+void pack_parts(const Parts *parts, Packed *packed);
 
 #endif

@@ -71,12 +71,12 @@ add_tokens(const IdentityObject *self, Tokens *found, PyObject *text, int name)
 }
 
 /* Whether a heading names one page: enough different telling tokens. A pair of characters counts a third. */
-int
-is_long_heading(const Tokens *found, Py_ssize_t count)
+static int
+is_long_name(const Tokens *found, Py_ssize_t count)
 {
-    const Token *known[3 * LONG_HEADING];
+    const Token *known[3 * LONG_NAME];
     int thirds = 0, distinct = 0;
-    for (Py_ssize_t i = 0; i < count && thirds < 3 * LONG_HEADING; i++) {
+    for (Py_ssize_t i = 0; i < count && thirds < 3 * LONG_NAME; i++) {
         const Token *token = &found->tokens[i];
         int k = 0;
         while (k < distinct && !(known[k]->size == token->size && !memcmp(known[k]->bytes, token->bytes, (size_t)token->size))) {
@@ -88,7 +88,7 @@ is_long_heading(const Tokens *found, Py_ssize_t count)
             thirds += token->is_unspaced ? 1 : 3;
         }
     }
-    return thirds >= 3 * LONG_HEADING;
+    return thirds >= 3 * LONG_NAME;
 }
 
 static void
@@ -215,34 +215,6 @@ is_about(const Names *names)
     return telling > 1 && 2 * said >= telling;
 }
 
-static int
-state_of(const Names *names, int is_whole, int is_long, int has_heading)
-{
-    int missing = 0, stands = 0;
-    for (int i = 0; i < names->count; i++) {
-        stands |= names->flags[i] & SAID;
-        missing |= names->keys[i] < FILLER && !(names->flags[i] & SAID) ? names->flags[i] : 0;
-    }
-    return ALL_NAMES * is_whole | IS_LONG * is_long | HAS_HEADING * has_heading
-           | HEADING_STANDS * (stands && !(missing & HEADING)) | TITLE_STANDS * (stands && !(missing & TITLE))
-           | IS_MISSING * (missing != 0) | IS_ABOUT * is_about(names);
-}
-
-static PyObject *
-names_as_dict(const Names *names)
-{
-    PyObject *result = PyDict_New();
-    for (int i = 0; result != NULL && i < names->count; i++) {
-        PyObject *key = PyLong_FromLong((long)names->keys[i]), *flags = PyLong_FromLong(names->flags[i]);
-        if (key == NULL || flags == NULL || PyDict_SetItem(result, key, flags) < 0) {
-            Py_CLEAR(result);
-        }
-        Py_XDECREF(key);
-        Py_XDECREF(flags);
-    }
-    return result;
-}
-
 /* Find the names of a page in its text. The caller ends with free_names(). Returns 0 without memory. */
 int
 read_names(const IdentityObject *self, PyObject *heading, PyObject *title, const uint8_t *text, Py_ssize_t size,
@@ -264,10 +236,11 @@ read_names(const IdentityObject *self, PyObject *heading, PyObject *title, const
     add_tokens(self, tokens, title, TITLE);
     Names *names = &found->names;
     sample_names(tokens, names);
-    int is_whole = names->count <= MAX_NAMES;
-    names->count = is_whole ? names->count : MAX_NAMES;
+    found->is_whole = names->count <= MAX_NAMES;
+    names->count = found->is_whole ? names->count : MAX_NAMES;
     place_names(tokens, names, text, size);
-    found->state = state_of(names, is_whole, is_long_heading(tokens, of_heading), of_heading > 0);
+    /* The heading, or without one the title. */
+    found->is_long = is_long_name(tokens, PyUnicode_GET_LENGTH(heading) ? of_heading : tokens->count);
     return 1;
 }
 
@@ -293,23 +266,4 @@ names_within(const FoundNames *found, const uint8_t *text, Py_ssize_t size)
         within |= (uint32_t)(names.flags[i] != 0) << i;
     }
     return within;
-}
-
-PyObject *
-identity_names(IdentityObject *self, PyObject *args)
-{
-    PyObject *heading, *title;
-    Py_buffer text;
-    FoundNames found;
-    if (!PyArg_ParseTuple(args, "UUy*", &heading, &title, &text)) {
-        return NULL;
-    }
-    int done = read_names(self, heading, title, text.buf, text.len, &found);
-    PyBuffer_Release(&text);
-    if (!done) {
-        return PyErr_NoMemory();
-    }
-    free_names(&found);
-    PyObject *result = names_as_dict(&found.names);
-    return result == NULL ? NULL : Py_BuildValue("(Ni)", result, found.state);
 }

@@ -1,4 +1,4 @@
-/* The sketch of a page in one call. The reference is sketch_identity() in identity_sketch.py. */
+/* The sketch of a page in one call. The reference is reference_sketch() in identity_sketch.py. */
 #include "identity.h"
 
 enum { LINE = 0, PART = 1 }; /* separators of text, see values.py */
@@ -9,6 +9,7 @@ typedef struct {
     Span normalized;                           /* the text and the rest */
     const NormalizationTable *plain, *folding; /* without and with the conversion of Chinese */
     uint64_t seed;
+    unsigned int around; /* hash of all text beside the main text */
 } PageTexts;
 
 /* What is read of a page before its values are. The caller frees the bytes. */
@@ -18,7 +19,7 @@ typedef struct {
     Span stripped; /* the body without spaces at its ends */
     EncodedText said, other;
     Span stated, lines; /* parts of `other` */
-    int is_about, is_brief, is_counted, is_signed;
+    int is_about, is_listed, is_brief, is_article;
 } ReadPage;
 
 /* -- lines that are names ------------------------------------------------------------------------------------------ */
@@ -146,15 +147,13 @@ copy_body(const PageTexts *page, ReadPage *read)
     return 1;
 }
 
-/* Make the text without the lines that are the heading or the title, if there are any; see _body() in identity_sketch.py. */
+/* Make the text without the lines that are the heading or the title, if there are any; see body_of() in identity_sketch.py. */
 static Outcome
 read_body(const PageTexts *page, ReadPage *read)
 {
     PyObject *const lines[] = {page->heading, page->title}, *const names[] = {page->folded_heading, page->folded_title};
-    static const int flags[] = {HEADING_STANDS, TITLE_STANDS};
     for (int i = PyUnicode_Compare(page->heading, page->title) == 0; i < 2; i++) {
-        int is_shown = PyUnicode_GET_LENGTH(lines[i]) && read->names.state & flags[i];
-        Py_ssize_t count = is_shown ? count_shown(page, lines[i]) : 0;
+        Py_ssize_t count = PyUnicode_GET_LENGTH(lines[i]) ? count_shown(page, lines[i]) : 0;
         if (count && read->body == NULL && !copy_body(page, read)) {
             return NO_MEMORY;
         }
@@ -194,18 +193,17 @@ static Outcome
 place_all_names(const PageTexts *page, ReadPage *read)
 {
     Names *names = &read->names.names;
-    int state = read->names.state;
-    Outcome outcome = state & (HEADING_STANDS | TITLE_STANDS) ? read_body(page, read) : DONE;
+    Outcome outcome = read_body(page, read);
     if (outcome == DONE && read->body != NULL) {
         uint32_t within = names_within(&read->names, read->stripped.bytes, read->stripped.size);
         for (int i = 0; i < names->count; i++) {
             names->flags[i] = (uint8_t)((names->flags[i] & ~SAID) | (within >> i & 1 ? SAID : 0));
         }
     }
-    if (outcome == DONE && state & IS_MISSING && !(state & HAS_HEADING) && PyUnicode_GET_LENGTH(page->beside)) {
+    if (outcome == DONE && !PyUnicode_GET_LENGTH(page->heading) && PyUnicode_GET_LENGTH(page->beside)) {
         outcome = search_beside(page, read);
     }
-    read->is_about = read->body == NULL ? (state & IS_ABOUT) != 0 : is_about(names);
+    read->is_about = is_about(names);
     return outcome;
 }
 
@@ -241,13 +239,12 @@ read_other(const PageTexts *page, ReadPage *read)
 
 /* Add the lines of a string that are not the heading or the title. */
 static Outcome
-add_said(const PageTexts *page, int state, PyObject *string, int *has_lines, EncodedText *said)
+add_said(const PageTexts *page, PyObject *string, int *has_lines, EncodedText *said)
 {
     Outcome outcome = DONE;
     Line line = {.string = string, .end = PyUnicode_GET_LENGTH(string)};
     for (; outcome == DONE && find_line(&line); line.start = line.stop + 1) {
-        if ((state & HEADING_STANDS && is_name(&line, page->heading))
-            || (state & TITLE_STANDS && is_name(&line, page->title))) {
+        if (is_name(&line, page->heading) || is_name(&line, page->title)) {
             continue;
         }
         outcome = *has_lines ? add_separator(LINE, said) : DONE;
@@ -257,34 +254,6 @@ add_said(const PageTexts *page, int state, PyObject *string, int *has_lines, Enc
         }
     }
     return outcome;
-}
-
-/* Whether a line may point to another page or belong to a view, see without_view_lines() in sentence_sketches.py. */
-static int
-may_have_view_lines(const IdentityObject *self, Span lines)
-{
-    const uint8_t *at = lines.bytes, *end = at + lines.size;
-    if (has_view_word(self, lines)) {
-        return 1;
-    }
-    while (at < end && memchr(at, ':', (size_t)(end - at)) != NULL) {
-        Py_ssize_t size = end - at, begin = 0;
-        while (begin < size && at[begin]) {
-            if (size - begin > 2 && (at[begin] == 0xE2 || (at[begin] == 0xE3 && at[begin + 1] == 0x80))) {
-                begin += 3;
-            } else if (at[begin] >= 0x80 || at[begin] == '_' || Py_ISALNUM(at[begin])) {
-                break;
-            } else {
-                begin++;
-            }
-        }
-        if (word_from(&self->words[POINTING], at, size, begin, ANYWHERE) >= 0) {
-            return 1;
-        }
-        at = memchr(at, LINE, (size_t)size);
-        at = at == NULL ? end : at + 1;
-    }
-    return 0;
 }
 
 /* Write the digits of other scripts as ASCII ones, see with_ascii_digits() in features.py. Returns the number of bytes. */
@@ -323,70 +292,37 @@ may_have_other_digits(Span text)
                || memchr(text.bytes, 0xE0, size) != NULL);
 }
 
-/* Read the lines of the text, see _said_lines() in identity_sketch.py. NEEDS_PYTHON: some may belong to a view of the page. */
+/* Read the lines of the text, see _said_lines() in identity_sketch.py. */
 static Outcome
-read_said(const IdentityObject *self, const PageTexts *page, ReadPage *read)
+read_said(const PageTexts *page, ReadPage *read)
 {
     int has_lines = 0;
     EncodedText *said = &read->said;
-    Outcome outcome = add_said(page, read->names.state, page->text, &has_lines, said);
+    Outcome outcome = add_said(page, page->text, &has_lines, said);
     if (outcome == DONE && PyUnicode_GET_LENGTH(page->rest)) {
-        outcome = add_said(page, read->names.state, page->rest, &has_lines, said);
+        outcome = add_said(page, page->rest, &has_lines, said);
     }
-    if (outcome != DONE) {
-        return outcome;
+    if (outcome == DONE) {
+        end_normalized(said);
+        Span lines = {said->bytes, said->size};
+        said->size = may_have_other_digits(lines) ? write_ascii_digits(lines, said->bytes) : said->size;
     }
-    end_normalized(said);
-    Span lines = {said->bytes, said->size};
-    if (may_have_view_lines(self, lines)) {
-        return NEEDS_PYTHON;
-    }
-    if (may_have_other_digits(lines)) {
-        said->size = write_ascii_digits(lines, said->bytes);
-    }
-    return DONE;
+    return outcome;
 }
 
 /* -- the sketch ---------------------------------------------------------------------------------------------------- */
 
-/* Return the number of characters of a text. */
-static Py_ssize_t
-characters_of(Span text)
-{
-    Py_ssize_t count = 0;
-    for (Py_ssize_t i = 0; i < text.size; i++) {
-        count += (text.bytes[i] & 0xC0) != 0x80;
-    }
-    return count;
-}
-
-/* Decide of what the sentences are counted and the lines signed; see _most_counted() and _may_be_signed(). */
-static void
-decide(const PageTexts *page, ReadPage *read)
-{
-    Py_ssize_t size = page->normalized.size, most = MAX_COUNTED;
-    int state = read->names.state;
-    read->is_brief = size < MAX_BRIEF;
-    if (read->is_about && size < MAX_COUNTED) {
-        const Tokens *tokens = &read->names.tokens;
-        int is_titled = state & TITLE_STANDS && !(state & HAS_HEADING) && is_long_heading(tokens, tokens->count);
-        most = state & IS_LONG || is_titled ? 0 : MAX_BRIEF;
-    }
-    read->is_counted = size < most && size < MAX_COUNTED;
-    read->is_signed = read->is_about
-                      && (size < MAX_SIGNED || (size < 3 * MAX_SIGNED && characters_of(page->normalized) < MAX_SIGNED));
-}
-
 static Outcome
-read_page(const IdentityObject *self, const PageTexts *page, ReadPage *read)
+read_page(const PageTexts *page, ReadPage *read)
 {
     Outcome outcome = place_all_names(page, read);
-    if (outcome != DONE) {
-        return outcome;
+    read->is_listed = page->normalized.size < MAX_LISTED;
+    read->is_brief = page->normalized.size < MAX_BRIEF;
+    read->is_article = read->is_about && (!read->is_brief || read->names.is_long);
+    if (outcome == DONE && !read->is_about) {
+        outcome = read_other(page, read);
     }
-    decide(page, read);
-    outcome = read->is_about ? DONE : read_other(page, read);
-    return outcome == DONE && (read->is_counted || read->is_signed) ? read_said(self, page, read) : outcome;
+    return outcome == DONE && read->is_listed ? read_said(page, read) : outcome;
 }
 
 static int
@@ -415,40 +351,31 @@ find_all_values(const IdentityObject *self, const PageTexts *page, const ReadPag
         text = (Span){copy, write_ascii_digits(text, copy)};
         stated = (Span){copy + text.size, write_ascii_digits(stated, copy + text.size)};
     }
-    read_values(self, text, stated, &parts->inner, &parts->outer, &parts->facts);
+    read_values(self, text, stated, read->is_brief ? MAX_VALUES : FEW_VALUES, &parts->inner, &parts->outer, &parts->facts);
     free(copy);
     return DONE;
 }
 
-/* Make what is packed. `counts` has room for a signature and two counts, and begins with zeros. */
+/* Make what is packed. */
 static Outcome
-make_parts(const IdentityObject *self, const PageTexts *page, ReadPage *read, uint8_t *counts, Parts *parts)
+make_parts(const IdentityObject *self, const PageTexts *page, const ReadPage *read, Parts *parts)
 {
     Outcome outcome = find_all_values(self, page, read, parts);
-    Span said = {read->said.bytes, read->said.size};
-    parts->counts = counts;
-    if (read->is_signed) {
-        sign_lines(self, said, counts);
-        parts->counts_size += SIGNATURE_BYTES;
-    }
-    if (read->is_counted) {
-        int with_values = read->is_brief && !read->is_about;
-        read_sentences(self, said, with_values ? read->said.bytes : NULL, counts + parts->counts_size);
-        parts->counts_size += with_values ? 2 * COUNTS_BYTES : COUNTS_BYTES;
+    if (outcome == DONE && read->is_listed) {
+        outcome = read_sentences(self, (Span){read->said.bytes, read->said.size},
+                                 read->is_article ? FEW_SENTENCES : MAX_SENTENCES, &parts->sentences);
     }
     if (outcome == DONE && !read->is_about) {
-        Py_ssize_t count;
-        uint64_t sum;
-        outcome = read_shorts(self, read->stated, read->lines, &parts->shorts, &count, &sum);
-        parts->count = (unsigned int)(count > MAX_SHORTS ? MAX_SHORTS + 1 : count);
-        parts->hash = (unsigned int)(sum >> 8 & 0xFFFF);
+        outcome = read_shorts(self, read->stated, read->lines, &parts->shorts);
     }
+    parts->flags = IS_BRIEF * read->is_brief | IS_ARTICLE * read->is_article;
+    parts->around = page->around;
     parts->body = read->body == NULL ? -1 : hash_body(page, read->stripped);
     return outcome;
 }
 
 static Outcome
-sketch_page(const IdentityObject *self, const PageTexts *page, Bits *bits)
+sketch_page(const IdentityObject *self, const PageTexts *page, Packed *packed)
 {
     ReadPage read;
     memset((char *)&read + sizeof read.names, 0, sizeof read - sizeof read.names);
@@ -456,13 +383,11 @@ sketch_page(const IdentityObject *self, const PageTexts *page, Bits *bits)
                     &read.names)) {
         return NO_MEMORY;
     }
-    Outcome outcome = read_page(self, page, &read);
+    Outcome outcome = read_page(page, &read);
     if (outcome == DONE) {
-        uint8_t counts[SIGNATURE_BYTES + 2 * COUNTS_BYTES] = {0};
-        Parts parts = {.names = read.names.names};
-        RUN(page->normalized.size, outcome = make_parts(self, page, &read, counts, &parts));
-        parts.state = (read.names.state & (ALL_NAMES | IS_LONG)) | IS_BRIEF * read.is_brief;
-        pack_parts(&parts, bits);
+        Parts parts = {.names = &read.names};
+        RUN(page->normalized.size, outcome = make_parts(self, page, &read, &parts));
+        pack_parts(&parts, packed);
     }
     free_names(&read.names);
     free(read.body);
@@ -480,9 +405,9 @@ identity_sketch(IdentityObject *self, PyObject *args)
     unsigned long long seed;
     ModuleState *state = PyType_GetModuleState(Py_TYPE(self));
     if (state == NULL
-        || !PyArg_ParseTuple(args, "(UU)(UU)(UU)UUy*O!O!K", &page.folded_heading, &page.folded_title, &page.heading,
+        || !PyArg_ParseTuple(args, "(UU)(UU)(UU)UUy*O!O!KI", &page.folded_heading, &page.folded_title, &page.heading,
                              &page.title, &page.text, &page.rest, &page.stated, &page.beside, &normalized,
-                             state->normalizer, &plain, state->normalizer, &folding, &seed)) {
+                             state->normalizer, &plain, state->normalizer, &folding, &seed, &page.around)) {
         return NULL;
     }
     if (PyUnicode_GET_LENGTH(page.folded_heading) > MAX_NAME_CHARS || PyUnicode_GET_LENGTH(page.folded_title) > MAX_NAME_CHARS) {
@@ -493,8 +418,9 @@ identity_sketch(IdentityObject *self, PyObject *args)
     page.plain = &plain->table;
     page.folding = &folding->table;
     page.seed = seed;
-    Bits bits = {.at = 0};
-    Outcome outcome = sketch_page(self, &page, &bits);
+    page.around &= 0xFFFF;
+    Packed packed = {.size = 0};
+    Outcome outcome = sketch_page(self, &page, &packed);
     PyBuffer_Release(&normalized);
     if (outcome == NEEDS_PYTHON) {
         Py_RETURN_NONE;
@@ -503,5 +429,5 @@ identity_sketch(IdentityObject *self, PyObject *args)
         raise_outcome(outcome);
         return NULL;
     }
-    return PyBytes_FromStringAndSize((const char *)bits.bytes, (Py_ssize_t)(bits.at + 7) / 8);
+    return PyBytes_FromStringAndSize((const char *)packed.bytes, packed.size);
 }

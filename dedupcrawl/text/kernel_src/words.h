@@ -23,7 +23,7 @@ typedef enum { ANYWHERE, AT_WORDS, AT_LETTERS, AT_ASCII } WordEnd;
 
 /* The sets of words, in the order of identity_sketch.py. */
 typedef enum {
-    COUNTED, COUNTED_OPEN, PASSING, MONTHS, UNITS, UNITS_OPEN, CHANGED, PUBLISHED, OF_VIEW, VIEW_WORDS, POINTING,
+    COUNTED, COUNTED_OPEN, PASSING, MONTHS, UNITS, UNITS_OPEN, CHANGED, PUBLISHED, OF_VIEW, VIEW_WORDS,
     COUNTING, SINCE, MONTHS_BEFORE, CURRENCIES, WORD_SETS
 } WordKind;
 #define FIRST_BACKWARDS COUNTING /* this set and those after it are looked for backwards */

@@ -5,20 +5,25 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedupcrawl.decision import Policy, cluster_of, unchecked
 from dedupcrawl.detectors.base import COPIES
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage
-from dedupcrawl.identity.identity_codec import NameFlags, unpack_identity
-from dedupcrawl.identity.identity_sketch import label_identity
+from dedupcrawl.identity.identity_codec import VALUE_BITS, WEAK, NameFlags, unpack_identity
+from dedupcrawl.identity.identity_sketch import folded_name
+from dedupcrawl.identity.names import name_key, own_name
+from dedupcrawl.identity.page_sentences import MAX_TOKEN_BYTES
 from dedupcrawl.identity.siblings import is_refresh
 from dedupcrawl.matching import SIBLINGS, Matcher
+from dedupcrawl.identity.token_hashes import hash_of, keyed_bytes
+from dedupcrawl.identity.values import other_text, page_values
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState
+from dedupcrawl.text.features import Features, with_ascii_digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -356,6 +361,29 @@ def compare_identities(
         _side(other, mine, names, values),
         siblings,
         is_refresh(new.identity, old.identity),
+    )
+
+
+class SketchTexts(NamedTuple):
+    """The texts behind the hashes of a sketch."""
+
+    names: dict[int, str]
+    values: dict[int, str]  #: of the main text and beside it
+
+
+def label_identity(page: Page, seed: int, *, fold_chinese: bool = False) -> SketchTexts:
+    """Return the texts of all names and values of a page, by their hashes in sketches under ``seed``."""
+    heading, title = (own_name(folded_name(name, fold_chinese=fold_chinese)) for name in (page.heading, page.title))
+    found = page_values(
+        with_ascii_digits(Features(page, fold_chinese).encoded), with_ascii_digits(other_text(page).beside)
+    )
+    table = keyed_bytes(seed)
+    return SketchTexts(
+        {name_key(token[:MAX_TOKEN_BYTES], seed): token for token in heading | title},
+        {
+            hash_of(value, table) >> 32 - VALUE_BITS | WEAK * (not is_strong): value.decode("utf-8", "replace")
+            for value, is_strong in (found.inner | found.outer).items()
+        },
     )
 
 
