@@ -5,6 +5,6 @@ title), the values (sizes, dates, prices), short facts, and the sentences. An id
 90 bytes, which a store keeps with the record of each page.
 
 :mod:`~dedupcrawl.identity.identity_sketch` makes it from a page: from its :mod:`~dedupcrawl.identity.names`, its
-:mod:`~dedupcrawl.identity.values`, and counts of its sentences (:mod:`~dedupcrawl.identity.page_sentences`).
+:mod:`~dedupcrawl.identity.values`, and counts of its sentences (:mod:`~dedupcrawl.identity.values`).
 :mod:`~dedupcrawl.identity.identity_codec` packs it, and :mod:`~dedupcrawl.identity.siblings` compares two of them.
 """

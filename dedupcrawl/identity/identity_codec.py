@@ -4,8 +4,8 @@ An identity begins with the signature of the layout (``page/signatures.py``). Th
 highest byte of a number first:
 
 * a byte of flags, see :class:`SketchFlags`, and two bytes each: the hash of the facts, which are all numbers of the
-  main text in order with their neighbours, and that of all text beside the main text, 0 if there is none;
-* two bytes, if it has any: the hash of the body, the main text without the lines that are the heading or the title;
+  main text in order with their neighbours; that of all text beside the main text; and that of the body, which is the
+  main text without the lines that are the heading or the title. The last two are 0 if there is none;
 * five samples: names, values of the main text, values beside it, short facts, sentences. Each is a byte, the number of
   hashes, plus 128 if the page has more; then a byte, how many the page has, and two bytes, a hash of them all; and
   the lowest hashes, sorted, two bytes each. A name has 14 bits below its class, a value 15 bits below ``WEAK``, a short
@@ -44,7 +44,7 @@ WEAK = 1 << VALUE_BITS  #: weak values have this bit; the strong ones come first
 BESIDE = 1  #: short facts beside the main text have this bit
 #: The samples in their order: how many hashes they have at most, and the bit of a hash that is a flag.
 _SAMPLES = ((MAX_NAMES, 0), (MAX_VALUES, 0), (MAX_VALUES, 0), (MAX_VALUES, BESIDE), (MAX_SENTENCES, 0))
-_HEAD, _ALL, _MORE = Struct(">BHH"), Struct(">BH"), 0x80
+_HEAD, _ALL, _MORE = Struct(">BHHH"), Struct(">BH"), 0x80
 
 
 class NameFlags(IntFlag):
@@ -66,12 +66,11 @@ BODY = SAID | MAIN  #: in the main text other than such lines
 class SketchFlags(IntFlag):
     """The flags of a sketch."""
 
-    HAS_BODY = 1
-    IS_BRIEF = 2
-    IS_ARTICLE = 4
+    IS_BRIEF = 1
+    IS_ARTICLE = 2
 
 
-_HAS_BODY, _IS_BRIEF, _IS_ARTICLE = map(int, SketchFlags)
+_IS_BRIEF, _IS_ARTICLE = map(int, SketchFlags)
 
 
 class HashSample(NamedTuple):
@@ -138,7 +137,7 @@ class Identity(NamedTuple):
     shorts: HashSample  #: short facts of a page whose text is not about its name
     sentences: HashSample  #: none if the text is long
     facts: int  #: hash of all numbers of the main text in order, with their neighbours
-    body: int  #: hash of the main text without the lines that are the heading or title; -1 if it has none
+    body: int  #: hash of the main text without the lines that are the heading or title; 0 if it has none
     is_brief: bool  #: whether the main text is brief, such as a notice
     is_article: bool  #: whether the main text is about the name of its page, and either of them is long
     around: int  #: hash of all text beside the main text; 0 if there is none
@@ -147,18 +146,13 @@ class Identity(NamedTuple):
 def pack_identity(identity: Identity) -> bytes:
     """Return the sketch of an identity, without the layout. All hashes are sorted."""
     names, inner, outer, shorts, sentences, facts, body, is_brief, is_article, around = identity
-    has_body = body >= 0
-    flags = _HAS_BODY * has_body | _IS_BRIEF * is_brief | _IS_ARTICLE * is_article
-    head = _HEAD.pack(flags, facts, around) + (pack(">H", body) if has_body else b"")
+    head = _HEAD.pack(_IS_BRIEF * is_brief | _IS_ARTICLE * is_article, facts, around, body)
     placed = [key | place for key, place in shorts.items.items()]
     samples = [_packed(each, each.items) for each in (names, inner, outer)]
     samples += (_packed(shorts, placed), _packed(sentences, sentences.items))
     places = [*names.items.values(), 0]
-    return b"".join((head, *samples, bytes(map(_joined, places[::2], places[1::2]))))
-
-
-def _joined(high: int, low: int) -> int:
-    return high << 4 | low
+    pairs = zip(places[::2], places[1::2], strict=False)
+    return b"".join((head, *samples, bytes([high << 4 | low for high, low in pairs])))
 
 
 def _packed(sample: HashSample, hashes: Collection[int]) -> bytes:
@@ -184,11 +178,7 @@ def unpack_identity(identity: bytes) -> Identity | None:
 
 
 def _unpack(sketch: bytes) -> Identity:
-    flags, facts, around = _HEAD.unpack_from(sketch)
-    at, body = _HEAD.size, -1
-    if flags & _HAS_BODY:
-        (body,), at = unpack_from(">H", sketch, at), at + 2
-    samples = []
+    (flags, facts, around, body), at, samples = _HEAD.unpack_from(sketch), _HEAD.size, []
     for limit, kind in _SAMPLES:
         found, at = _sample_at(sketch, at, limit, kind)
         samples.append(found)

@@ -48,9 +48,16 @@ from dedupcrawl.identity.names import (
     own_name,
     sample_names,
 )
-from dedupcrawl.identity.page_sentences import sentences_of
 from dedupcrawl.identity.token_hashes import hash_of, hashes_of, keyed_bytes
-from dedupcrawl.identity.values import BACKWARDS, HAN_NUMERALS, other_text, page_values, short_facts, word_sets
+from dedupcrawl.identity.values import (
+    BACKWARDS,
+    HAN_NUMERALS,
+    other_text,
+    page_values,
+    sentences_of,
+    short_facts,
+    word_sets,
+)
 from dedupcrawl.page.signatures import with_layout, without_layout
 from dedupcrawl.text.features import (
     compared_text,
@@ -132,7 +139,7 @@ def reference_sketch(page: Page, text: bytes, seed: int, *, fold_chinese: bool =
         _sample_shorts(short_facts(beside, lines), table),
         _sample_sentences(page, text, FEW_SENTENCES if is_article else MAX_SENTENCES, table, fold_chinese=fold_chinese),
         hash_of(values.facts, table) >> 32 - FACTS_BITS,
-        -1 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big"),
+        0 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big") or 1,
         is_brief,
         is_article,
         _hash_around(page),
@@ -178,12 +185,7 @@ def _said_lines(page: Page, *, fold_chinese: bool) -> bytes:
 def body_of(page: Page, named: Sequence[str], text: bytes) -> bytes | None:
     """Return the normalised text without the lines that are the heading or the title; None if there is no such line.
 
-    Such lines are looked for in the first ``MAX_SEARCHED`` characters.
-
-    Args:
-        page: the page.
-        named: the folded heading and title.
-        text: the normalised text of the page.
+    Such lines are looked for in the first ``MAX_SEARCHED`` characters. The names are the folded heading and title.
     """
     lines, body, is_shown = compared_text(page)[:MAX_SEARCHED].split("\n"), b" %b " % text, False
     for line, name in {page.heading: named[0], page.title: named[1]}.items():

@@ -21,8 +21,8 @@ from dedupcrawl.identity.identity_codec import (
     HashSample,
     sample,
 )
-from dedupcrawl.identity.page_sentences import MAX_TOKEN_BYTES
 from dedupcrawl.identity.token_hashes import hash_of, keyed_bytes
+from dedupcrawl.identity.values import MAX_TOKEN_BYTES
 from dedupcrawl.page.rules import word_set
 
 if TYPE_CHECKING:

@@ -1,18 +1,18 @@
-"""Whether two pages of one site whose texts match are about different things.
+"""Whether two pages whose texts match are about different things.
 
-Near-equal text is a copy only if both pages are about the same thing. A copy under another URL has the same
-names, or names that say less ("Print"). *Siblings* are two pages such as two sizes of one screw: each has names or
-values that the other lacks, and their text describes both. Names are compared in pairs, so that what a
-site adds to all of its titles does not matter.
+Two matching pages are *siblings*, such as two sizes of one screw, if each certainly has a unit that the other lacks: a
+name, a value, a short fact or a sentence. A view of a page ("Print") has more units or fewer, but none of its own
+beside one that it lacks. What the text is about decides which units count:
 
-The terms:
+* Names count if they stand in the text, or if the text is about neither of them.
+* If the text is about the name of its page, it is an article. Then half of its values must be its own, and beside it
+  nothing counts. Sentences count if the text is brief and both have equally many: an edit removes or adds some.
+* If it is about the name of neither page, one value, fact or sentence of its own is enough.
+* Pages of two sites have names and surroundings of their own: only the text counts.
 
-*name*: the heading and the title of a page, as tokens. A *telling* token has four letters or is of a script without
-spaces, a *filler* ("the") is any other without digits.
-*value*: a number with its unit; *strong* if it is a date, a price or a measure, else *weak*.
-*short fact*: a short line, such as a colour in a table.
-*body*: the main text without the lines that repeat a name. A page is *about* a name whose telling tokens are in it.
-*beside*: on the page, but not in its main text.
+A *telling* token of a name has four letters or is of a script without spaces, a *filler* ("the") is any other without
+digits. The *body* is the main text without the lines that repeat a name. A page is *about* a name whose telling tokens
+are in it. *Beside* is what the page has around its main text.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 # Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
+MIN_TELLING = 2  #: two titles over one text differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
 
 NAMES_IN_TEXT = "names, each in its own text"
@@ -178,11 +179,9 @@ def is_refresh(new: bytes, old: bytes) -> bool:
         mine, other = _unpack(new), _unpack(old)
     except DamageError:
         return False
-    return mine is not None and other is not None and mine.facts == other.facts and _named(mine) == _named(other)
-
-
-def _named(identity: Identity) -> tuple[int, ...]:
-    return tuple(sorted(identity.names.items))
+    if mine is None or other is None:
+        return False
+    return mine.facts == other.facts and mine.names.items.keys() == other.names.items.keys()
 
 
 @lru_cache(maxsize=UNPACKED)
@@ -203,7 +202,7 @@ class _Names(NamedTuple):
     @classmethod
     def of(cls, new: Identity, old: Identity) -> _Names:
         mine, others = new.names.lacking(old.names)[0], old.names.lacking(new.names)[0]
-        return cls(new.names, mine, old.names, others, new.body == old.body >= 0, new.around == old.around > 0)
+        return cls(new.names, mine, old.names, others, new.body == old.body > 0, new.around == old.around > 0)
 
     def why_different(self, *, equal_text: bool, same_layout: bool) -> str:
         """Return how the names differ; "" if they may be those of one page."""
@@ -213,20 +212,16 @@ class _Names(NamedTuple):
             return NUMBERS_IN_NAMES
         if not equal_text:
             return self._over_other_text()
-        if self.same_around and not (self._any_has(HEADING | BODY)):
+        if self.same_around and not any(_any(names, own, HEADING | BODY) for names, own, _ in self._both):
             return ""  # nothing on the pages differs but their titles
         # Siblings have one template. A view has another, and may have no name but the site's.
         return self._over_equal_text() if same_layout or not self._is_view else ""
 
     @property
     def adds_word(self) -> bool:
-        """Whether one name has just one telling word more, which stands in its heading and its text."""
-        own = self.mine or self.others
-        names = self.new if self.mine else self.old
-        flags = HEADING | BODY
-        return not (self.mine and self.others) and any(
-            TELLING <= key < FILLER and names.items[key] & flags == flags for key in own
-        )
+        """Whether one name only has more telling words, and one of them stands in its heading and its text."""
+        added = [names.items[key] & (HEADING | BODY) for names, own, _ in self._both for key in own if key < FILLER]
+        return not (self.mine and self.others) and HEADING | BODY in added
 
     @property
     def _both(self) -> tuple[tuple[HashSample, list[int], HashSample], ...]:
@@ -235,9 +230,6 @@ class _Names(NamedTuple):
     def _have(self, flag: int) -> bool:
         """Whether own tokens of both pages have this flag."""
         return all(_any(names, own, flag) for names, own, _ in self._both)
-
-    def _any_has(self, flag: int) -> bool:
-        return any(_any(names, own, flag) for names, own, _ in self._both)
 
     def _about(self, own_place: int = HEADING | TITLE, place: int = MAIN) -> float:
         """Return the share of a name's own tokens that are in its text: the larger of both; a single word counts 0."""
@@ -262,7 +254,8 @@ class _Names(NamedTuple):
         if self._about(HEADING if headed else HEADING | TITLE) >= MIN_ABOUT:
             return ""
         is_foreign = max(about(each.items, each.items) for each in (self.new, self.old)) < FOREIGN
-        return NAMES_OVER_EQUAL_TEXT if headed or (is_foreign and self._have(HEADING | TITLE)) else ""
+        told_apart = headed or is_foreign or min(map(_telling, (self.mine, self.others))) >= MIN_TELLING
+        return NAMES_OVER_EQUAL_TEXT if told_apart else ""
 
 
 def _telling(keys: Iterable[int]) -> int:
@@ -277,17 +270,10 @@ def _names_one(names: HashSample, lacking: Sequence[int], other: HashSample) -> 
     own = _heading(names) or frozenset(names.items)
     if not lacking or not own <= {*lacking} or about(names.items, own) >= MIN_ABOUT:
         return False
-    return not _is_titled_like(names, other)
-
-
-def _is_titled_like(names: HashSample, other: HashSample) -> bool:
-    """Return whether a page's title contains the other page's heading, and that page's text is about its heading.
-
-    The page's own heading may be one that many pages have.
-    """
+    # Its own heading may be one that many pages have, and its title may contain that of the other.
     heading = _heading(other)
-    is_said = bool(heading) and about(other.items, heading) >= MIN_ABOUT
-    return is_said and all(names.items.get(key, 0) & TITLE for key in heading)
+    is_titled_like = all(names.items.get(key, 0) & TITLE for key in heading)
+    return not (heading and is_titled_like and about(other.items, heading) >= MIN_ABOUT)
 
 
 def _heading(names: HashSample) -> frozenset[int]:

@@ -1,8 +1,9 @@
-"""The values of a page, which are the numbers in its main text and beside it, and its short facts in words.
+"""What a page says: its values, which are the numbers in its main text and beside it, its short facts, its sentences.
 
 Sizes, dates and prices tell pages with nearly the same text apart. A date, a price and a measure with its unit are each
 one *strong* value; other numbers are weak. A count of readers ("12 comments", "阅读 3051") or a relative time ("3 hours
-ago") says nothing about a page: it is no value.
+ago") says nothing about a page: it is no value. Sentences tell pages apart that differ in a word which is no number and
+no name: a town, a person, a colour.
 
 Compiled code finds the same values. It gets the words from here.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.page.rules import word_set
@@ -27,7 +28,9 @@ MAX_FACTS = 4096  #: numbers of a text whose surroundings are cut out for its fa
 NEIGHBOURS = 8  #: bytes before and after a number that belong to the facts: the unit, the currency, the month
 MAX_SHORT = 40  #: characters of a short fact
 MAX_VALUE_BYTES = 32  #: bytes of a value that count
-MAX_SHORTS = 254  #: short facts of a page that are counted
+MAX_TOKEN_BYTES = 32  #: bytes of a word that are hashed, also of a name
+MAX_LINE_BYTES = 120  #: of a line that is one sentence, whatever its punctuation: what a view adds is one line
+MAX_SENTENCE_BYTES = 1024  #: of the words of a sentence that are hashed
 _REACH = 40  #: bytes before a number in which words are looked for
 _PRICE_REACH = 8  #: a currency has at most three bytes, with a space after it, and another byte before it
 
@@ -332,6 +335,39 @@ def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
         return text[start : measured.end()], measured.end(), True
     price = _is_price(text[max(0, start - _PRICE_REACH) : start])
     return (price[1] + text[start:stop], stop, True) if price else (b"", start, False)
+
+
+# -- sentences ----------------------------------------------------------------------------------
+
+_WORD = rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf])+[0-9]*"  #: letters of two bytes: Latin, Greek, Cyrillic, Hebrew, Arabic
+_CHARACTER = rb"(?:[\xe0\xe1\xe3-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
+_MARK = rb"(?:\xe2[\x96-\x9f][\x80-\xbf] ?)"  #: U+2580 to U+27FF: forms, symbols, dingbats
+_all_words = re.compile(rb"%b*(?:%b|%b)" % (_MARK, _WORD, _CHARACTER)).findall
+#: A mark ends a sentence before a space or a character without spaces around it; "。" always does.
+_parts = re.compile(rb"(?<=[.!?;])(?=[ \xe0-\xf4])|(?<=\xe3\x80\x82)").split
+_passing, _view_parts = {*_encoded((*_COUNTED, *_CHANGED, *_PUBLISHED))}, _encoded(VIEW_PARTS)
+
+
+def sentences_of(lines: bytes) -> list[bytes]:
+    r"""Return the words of each sentence of a normalised text, without punctuation and without numbers.
+
+    A line of at most ``MAX_LINE_BYTES`` is one sentence. A tick, a cross or another mark is part of the word after it,
+    and digits are part of the word before them. Words of stamps, counters and views ("updated", "comments", "printed")
+    are left out, and sentences with the address of a page: only a view says where it was printed from.
+
+    Args:
+        lines: normalised lines in UTF-8, with NUL between them.
+
+    >>> [each.decode() for each in sentences_of("✓ lift, 3 toilets. at b12\0updated 3 may\0站台旁。".encode())]
+    ['✓ lift toilets at b12', 'may', '站 台 旁 。']
+    """
+    found: list[bytes] = []
+    every = (_parts(line) if len(line) > MAX_LINE_BYTES else (line,) for line in lines.split(b"\0"))
+    for part in chain.from_iterable(every):
+        words = [word for word in _all_words(part) if word not in _passing and not word.startswith(_view_parts)]
+        if words and b"www" not in words and b"://" not in part:
+            found.append(b" ".join([word[:MAX_TOKEN_BYTES] for word in words])[:MAX_SENTENCE_BYTES])
+    return found
 
 
 BACKWARDS = 4  #: so many of the sets, the last ones, are looked for before a number

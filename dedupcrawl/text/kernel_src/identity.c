@@ -354,7 +354,7 @@ read_shorts(const IdentityObject *self, Span beside, Span lines, Sample *sample)
 }
 
 /* The size of a character without spaces around it at a place, 0 for another one; see sentences_of() in
-   page_sentences.py. */
+   values.py. */
 static int
 character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
 {

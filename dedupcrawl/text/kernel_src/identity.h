@@ -37,7 +37,7 @@ enum {
 };
 enum { DIGIT = 0, TELLING = 1 << HASH_BITS, FILLER = 2 << HASH_BITS, NAME_LIMIT = 3 << HASH_BITS };
 enum { HEADING = 1, TITLE = 2, SAID = 4, MAIN = 8, BODY = SAID | MAIN };
-enum { HAS_BODY = 1, IS_BRIEF = 2, IS_ARTICLE = 4 };
+enum { IS_BRIEF = 1, IS_ARTICLE = 2 };
 
 enum { MAY_BE_VIEW = 1, MAY_BE_STAMP = 2, MAY_BE_COUNTER = 4 }; /* kinds of words that say nothing about a page */
 
@@ -106,8 +106,7 @@ typedef struct {
 typedef struct {
     const FoundNames *names;
     Sample inner, outer, shorts, sentences;
-    unsigned int facts, around;
-    int body, flags; /* -1: it has no body */
+    unsigned int facts, around, body, flags;
 } Parts;
 
 static inline int

@@ -33,12 +33,10 @@ void
 pack_parts(const Parts *parts, Packed *packed)
 {
     const Names *names = &parts->names->names;
-    put(packed, (unsigned int)(parts->flags | HAS_BODY * (parts->body >= 0)), 1);
+    put(packed, parts->flags, 1);
     put(packed, parts->facts, 2);
     put(packed, parts->around, 2);
-    if (parts->body >= 0) {
-        put(packed, (unsigned int)parts->body, 2);
-    }
+    put(packed, parts->body, 2);
     put_size(packed, names->count, parts->names->is_whole ? (unsigned int)names->count : MAX_COUNT, 0);
     for (int i = 0; i < names->count; i++) {
         put(packed, names->keys[i], 2);

@@ -325,7 +325,7 @@ read_page(const PageTexts *page, ReadPage *read)
     return outcome == DONE && read->is_listed ? read_said(page, read) : outcome;
 }
 
-static int
+static unsigned int
 hash_body(const PageTexts *page, Span body)
 {
     HashScheme scheme = {.size = BODY_BYTES, .has_key = 1};
@@ -334,7 +334,8 @@ hash_body(const PageTexts *page, Span body)
         scheme.key[i] = (uint8_t)(page->seed >> 8 * i);
     }
     blake2b(&scheme, body.bytes, body.size, digest);
-    return digest[0] << 8 | digest[1];
+    unsigned int hash = (unsigned int)(digest[0] << 8 | digest[1]);
+    return hash ? hash : 1;
 }
 
 /* Find the values, with the digits of other scripts as ASCII ones. */
@@ -368,9 +369,9 @@ make_parts(const IdentityObject *self, const PageTexts *page, const ReadPage *re
     if (outcome == DONE && !read->is_about) {
         outcome = read_shorts(self, read->stated, read->lines, &parts->shorts);
     }
-    parts->flags = IS_BRIEF * read->is_brief | IS_ARTICLE * read->is_article;
+    parts->flags = (unsigned int)(IS_BRIEF * read->is_brief | IS_ARTICLE * read->is_article);
     parts->around = page->around;
-    parts->body = read->body == NULL ? -1 : hash_body(page, read->stripped);
+    parts->body = read->body == NULL ? 0 : hash_body(page, read->stripped);
     return outcome;
 }
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.identity.identity_codec import MAX_SENTENCES, HashSample, sample
-from dedupcrawl.identity.page_sentences import MAX_SENTENCE_BYTES, sentences_of
+from dedupcrawl.identity.values import MAX_SENTENCE_BYTES, sentences_of
 
 LINES = "our van is on its way to {} within the hour.\0neighbours in {} know how we work.\0ask in {}."
 hashes = st.integers(0, 2**16 - 1)
