@@ -39,15 +39,7 @@ from dedupcrawl.identity.identity_codec import (
     pack_identity,
     sample,
 )
-from dedupcrawl.identity.names import (
-    MAX_SEARCHED,
-    UNSPACED,
-    VIEW_WORDS,
-    is_about_its_name,
-    is_long_name,
-    own_name,
-    sample_names,
-)
+from dedupcrawl.identity.names import MAX_SEARCHED, UNSPACED, is_about_its_name, is_long_name, own_name, sample_names
 from dedupcrawl.identity.token_hashes import hash_of, hashes_of, keyed_bytes
 from dedupcrawl.identity.values import (
     BACKWARDS,
@@ -58,6 +50,7 @@ from dedupcrawl.identity.values import (
     short_facts,
     word_sets,
 )
+from dedupcrawl.page.rules import VIEW_WORDS
 from dedupcrawl.page.signatures import with_layout, without_layout
 from dedupcrawl.text.features import (
     compared_text,

@@ -23,7 +23,7 @@ from dedupcrawl.identity.identity_codec import (
 )
 from dedupcrawl.identity.token_hashes import hash_of, keyed_bytes
 from dedupcrawl.identity.values import MAX_TOKEN_BYTES
-from dedupcrawl.page.rules import word_set
+from dedupcrawl.page.rules import VIEW_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,15 +34,6 @@ MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens i
 #: Telling tokens of a heading that names one page, not a kind of pages ("Our doctors"). A pair of characters of a text
 #: without spaces counts as a third of one.
 LONG_NAME = 4
-#: Words of titles that name a view of a page, not its topic.
-VIEW_WORDS = word_set(
-    "print printer printable friendly version amp mobile page view untitled 打印 印本 本页 列印"
-    " druckversion druckansicht drucken druckbare ansicht seite"
-    " imprimer imprimable impression imprimir impresión imprimible versión versão impressão para página"
-    " stampa stampare stampabile versione pagina afdrukken afdrukversie printversie utskrift utskriftsvänlig skriv"
-    " wersja druku drukuj wydruk печать печати версия для страницы распечатать"
-    " 印刷 刷用 用ペ ペー ージ 印刷用 인쇄 쇄용"
-)
 
 _words = re.compile(r"[^\W_]+").findall
 #: The first and the last character of each range of scripts without spaces.

@@ -91,22 +91,14 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
 
 
 def _names_in_both_texts(mine: Identity, other: Identity) -> str:
-    """Return what :func:`_names_differ` returns for two pages each of which has own names in its text; else ""."""
-    if mine.body == other.body >= 0 or (mine.has_long_heading and other.has_long_heading):
+    """Return how the names differ if each page certainly has own ones in its text, and another text; else ""."""
+    if mine.body == other.body > 0 or not (mine.names.is_whole and other.names.is_whole):
         return ""
-    (names, is_whole), (others, are_whole) = mine.names, other.names
-    if not is_whole or not are_whole:
-        return ""
+    names, others = mine.names.items, other.names.items
     own, lacking = names.keys() - others.keys(), others.keys() - names.keys()
-    for key in own:
-        if names[key] & MAIN:
-            break
-    else:
+    if not (any(names[key] & MAIN for key in own) and any(others[key] & MAIN for key in lacking)):
         return ""
-    for key in lacking:
-        if others[key] & MAIN:
-            return NUMBERS_IN_NAMES if min(own) < TELLING > min(lacking) else NAMES_IN_TEXT
-    return ""
+    return NUMBERS_IN_NAMES if min(own) < TELLING > min(lacking) else NAMES_IN_TEXT
 
 
 def _why_different_things(

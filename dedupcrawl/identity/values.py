@@ -15,7 +15,7 @@ from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedupcrawl.page.rules import word_set
+from dedupcrawl.page.rules import VIEW_PARTS, word_set
 from dedupcrawl.text.features import encode_normalized
 
 if TYPE_CHECKING:
@@ -183,12 +183,6 @@ HAN_NUMERALS = "〇零一二三四五六七八九十百千万萬亿億两兩半"
 #: With the character after them.
 _han_numbers = re.compile(f"[{HAN_NUMERALS}]+.?", re.DOTALL).findall
 
-#: Beginnings of words in lines that only a view has: "printed from", in the languages of consent texts.
-VIEW_PARTS = word_set("""
-    print druck gedruckt ausgedruckt imprim impreso impresso stampa печат распечат отпечат роздрук друк wydruk afgedrukt
-    geprint udskr utskr tulostettu vytišt vytlač nyomtat tipărit yazdır natisnjen ispisano otisnut atspausd izdruk
-    prindi trükitud prentað εκτυπ εκτύπ طبع چاپ הודפס 打印 列印 印刷 인쇄
-""")
 _is_of_view = re.compile(_any_of(VIEW_PARTS)).search
 _no_letters = re.compile(r"[\W\d_]+").sub
 _has_digit = re.compile(r"\d").search

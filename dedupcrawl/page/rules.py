@@ -154,6 +154,21 @@ _printed_from = re.compile(
     r"|prentað|εκτυπώθηκε|εκτύπωση|طبع|طُبع|چاپ شده|הודפס|打印自|列印自|印刷元|인쇄)\b",
     re.IGNORECASE,
 ).match
+#: Words of titles that name a view of a page, not its topic.
+VIEW_WORDS = word_set(
+    "print printer printable friendly version amp mobile page view untitled 打印 印本 本页 列印"
+    " druckversion druckansicht drucken druckbare ansicht seite"
+    " imprimer imprimable impression imprimir impresión imprimible versión versão impressão para página"
+    " stampa stampare stampabile versione pagina afdrukken afdrukversie printversie utskrift utskriftsvänlig skriv"
+    " wersja druku drukuj wydruk печать печати версия для страницы распечатать"
+    " 印刷 刷用 用ペ ペー ージ 印刷用 인쇄 쇄용"
+)
+#: Beginnings of words in lines that only a view has: "printed from", in the languages of consent texts.
+VIEW_PARTS = word_set("""
+    print druck gedruckt ausgedruckt imprim impreso impresso stampa печат распечат отпечат роздрук друк wydruk afgedrukt
+    geprint udskr utskr tulostettu vytišt vytlač nyomtat tipărit yazdır natisnjen ispisano otisnut atspausd izdruk
+    prindi trükitud prentað εκτυπ εκτύπ طبع چاپ הודפס 打印 列印 印刷 인쇄
+""")
 _has_host = re.compile(r"(?<![\w@.])(?:[^\W_][\w-]*\.)+[a-z]{2,}(?=[/\s,;)]|\.?\Z)", re.IGNORECASE).search
 _digit = re.compile(r"\d").search
 #: A time of editing, or a number of readers: beside the counted word only. Words may be joined by the layout

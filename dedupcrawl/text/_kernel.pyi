@@ -154,6 +154,7 @@ def count_lines(
     text: str, pages: dict[int, int], known: int, most: int, /
 ) -> tuple[list[int], list[int], list[int], int, int, int]:
     """Return the values of :class:`dedupcrawl.text.lines.LineCounts`."""
+
 def relate_sketches(
     sketch: Buffer,  # of a new page
     others: Buffer,  # of earlier pages, one after the other

@@ -16,9 +16,9 @@ from dedupcrawl.identity.identity_codec import VALUE_BITS, WEAK, NameFlags, unpa
 from dedupcrawl.identity.identity_sketch import folded_name
 from dedupcrawl.identity.names import name_key, own_name
 from dedupcrawl.identity.siblings import is_refresh
-
 from dedupcrawl.identity.token_hashes import hash_of, keyed_bytes
 from dedupcrawl.identity.values import MAX_TOKEN_BYTES, other_text, page_values
+from dedupcrawl.matching import SIBLINGS, Matcher
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState
