@@ -12,7 +12,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -127,13 +127,13 @@ def _unpack(bits: pa.Buffer, span: slice) -> Flags:
 
 # -- fingerprints -------------------------------------------------------------------------------
 
-LAYOUT_VERSION = 4  #: of the columns below
+LAYOUT_VERSION = 5  #: of the columns below
 #: Last column of tables that hold pages of several corpora: the part that a page comes from.
 PART_FIELD = pa.field("part", pa.string())
 RECORD_CACHE_SIZE = 4096  #: decoded records that a table keeps in memory
 _PAD = bytes(8 - KEY_BYTES)
 _ENCODING = ("utf-8", "surrogatepass")
-_SCALARS = 9  #: columns with one value for each row, except sketches
+_SCALARS = 12  #: columns with one value for each row, except sketches
 
 
 def fingerprint_schema(sketches: int) -> pa.Schema:
@@ -159,6 +159,9 @@ def fingerprint_schema(sketches: int) -> pa.Schema:
             pa.field("time", pa.float64()),  # Unix time in seconds; null if unknown
             pa.field("length", pa.int32(), nullable=False),  # characters of the main text
             pa.field("size", pa.int64(), nullable=False),  # bytes of the page
+            pa.field("score", pa.float64()),  # the number by which it is preferred; null if there is none
+            pa.field("capture", pa.binary()),  # of its WARC record, if revisit records are written; else null
+            pa.field("outline", pa.binary()),  # where the parts of its text are, if rows are annotated; else null
         ]
     )
 
@@ -220,6 +223,17 @@ def to_text(data: bytes) -> str:
     return data.decode(*_ENCODING)
 
 
+class RowValues(NamedTuple):
+    """What a table of fingerprints has of a page beside its record."""
+
+    time: float | None = None  #: Unix time in seconds
+    length: int = 0  #: characters of the main text
+    size: int = 0  #: bytes of the page
+    score: float | None = None  #: the number by which copies are preferred
+    capture: bytes | None = None  #: as in :class:`~dedupcrawl.batch.formats.base.Row`
+    outline: bytes | None = None  #: :func:`dedupcrawl.text.positions.outline` of the main text
+
+
 class FingerprintTableBuilder:
     """Collects rows and makes record batches of them."""
 
@@ -238,25 +252,20 @@ class FingerprintTableBuilder:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, row: int, record: Record, *, time: float | None = None, length: int = 0, size: int = 0) -> None:
-        """Add a fingerprinted page.
-
-        ``time`` is Unix time in seconds, ``length`` characters of main text, ``size`` bytes of the page.
-        """
+    def add(self, row: int, record: Record, about: RowValues | None = None) -> None:
+        """Add a fingerprinted page; ``about``: what else is known of it."""
+        about = about or RowValues()
         probes, cluster = record.lookup_keys, to_bytes(record.cluster) if record.cluster else None
         self._has_probes |= probes != record.keys and set(probes) != set(record.keys)
         context = _pack_context(record.context)
-        about = (record.identity or None, context, cluster, time, length, size)
-        self._rows.append((row, to_bytes(record.url), None, *about))
+        self._rows.append((row, to_bytes(record.url), None, record.identity or None, context, cluster, *about))
         self._keys.append(record.keys)
         self._probes.append(probes)
         self._sketches.append(record.sketches)
 
-    def add_unchecked(
-        self, row: int, url: str, reason: str, *, time: float | None = None, length: int = 0, size: int = 0
-    ) -> None:
+    def add_unchecked(self, row: int, url: str, reason: str, about: RowValues | None = None) -> None:
         """Add a page that no detector can judge, and the reason; the rest as in :meth:`add`."""
-        self._rows.append((row, to_bytes(url), reason, None, None, None, time, length, size))
+        self._rows.append((row, to_bytes(url), reason, None, None, None, *(about or RowValues())))
         self._keys.append(())
         self._probes.append(())
         self._sketches.append(self._no_sketches)
@@ -265,8 +274,8 @@ class FingerprintTableBuilder:
         """Return the rows that were added since the last call."""
         rows: Iterable[Any] = zip(*self._rows, strict=True) if self._rows else ((),) * _SCALARS
         sketches = zip(*self._sketches, strict=True) if self._rows else ((),) * len(self._no_sketches)
-        number, url, reason, identity, context, cluster, times, length, size = rows
-        time = np.array(times, np.float64)  # NaN for None
+        number, url, reason, identity, context, cluster, times, length, size, scores, capture, outline = rows
+        time, score = (np.array(each, np.float64) for each in (times, scores))  # NaN for None
         arrays = [
             arrow_array(np.array(number, np.int64)),
             arrow_bytes(url),
@@ -280,6 +289,9 @@ class FingerprintTableBuilder:
             arrow_array(time, np.isnan(time)),
             arrow_array(np.array(length, np.int32)),
             arrow_array(np.array(size, np.int64)),
+            arrow_array(score, np.isnan(score)),
+            arrow_bytes(capture),
+            arrow_bytes(outline),
         ]
         self._clear()
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -311,6 +323,11 @@ class FingerprintTable:
         """Return the URL of a row in the encoding of :func:`to_bytes`."""
         batch, at = self._find(row)
         return batch.urls[at]
+
+    def value(self, row: int, name: str) -> bytes:
+        """Return the value of a column of byte strings; b"" for null."""
+        batch, at = self._find(row)
+        return batch.batch.column(name)[at].as_py() or b""
 
     def record(self, row: int) -> Record:
         """Return the full record of a row; ``seen`` is 0."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
 
-from dedupcrawl.batch.columns import FingerprintTableBuilder, fill_probes, fingerprint_schema
+from dedupcrawl.batch.columns import FingerprintTableBuilder, RowValues, fill_probes, fingerprint_schema
 from dedupcrawl.batch.formats import BadRow, PartError, format_named
 from dedupcrawl.batch.repeated_text import TEXT_SCHEMA, TextTableBuilder
 from dedupcrawl.batch.workdir import PartState, Workdir, write_state
@@ -21,6 +21,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.fingerprinting import without_fragment
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores.base import Record
+from dedupcrawl.text.positions import outline
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class RowFingerprinter:
     """Fingerprints rows; created once in each process."""
 
     def __init__(self, job: Job) -> None:
-        self._fields = job.fields
+        self._fields = job.columns
+        self._annotates = job.annotate
         self._sketches = job.sketches
         self._has_memory = job.config.site_memory
         self._dedup = Deduplicator(config=job.config, site_memory=False)  # all text, see repeated_text.py
@@ -98,11 +100,16 @@ class RowFingerprinter:
         self._add_all(builder, pending, texts)
 
     def _parse(self, row: Row) -> _ParsedRow:
-        about = (row.number, row.url, row.time, row.size)
         if row.reason is not None:
-            return _ParsedRow(*about, row.reason)
+            return _ParsedRow(row, row.reason)
         page = self._dedup.read(html=row.html, text=row.text, url=row.url, content_type=row.content_type)
-        return _ParsedRow(*about, page if isinstance(page, Page) else page.reason or "error")
+        bare = row._replace(html=None, text=None)  # saves memory
+        return _ParsedRow(bare, page if isinstance(page, Page) else page.reason or "error")
+
+    def _facts(self, row: Row, page: Page | str) -> RowValues:
+        text = page.text if isinstance(page, Page) else ""
+        outlined = outline(text) if self._annotates and text else None
+        return RowValues(row.time, len(text), row.size, row.score, row.capture or None, outlined)
 
     def _add_all(self, builder: FingerprintTableBuilder, rows: Sequence[_ParsedRow], texts: TextTableBuilder) -> None:
         records = iter(self._dedup.fingerprint_many([each.page for each in rows if isinstance(each.page, Page)]))
@@ -110,21 +117,18 @@ class RowFingerprinter:
             record = next(records) if isinstance(each.page, Page) else each.page
             if self._has_memory:
                 texts.add(each.page if isinstance(record, Record) and isinstance(each.page, Page) else None)
-            about: dict[str, Any] = {"time": each.time, "length": each.length, "size": each.size}
+            row, facts = each.row, self._facts(*each)
             if isinstance(record, Record):
-                builder.add(each.number, record, **about)
+                builder.add(row.number, record, facts)
             else:
                 why = record if isinstance(record, str) else record.reason or "error"
-                builder.add_unchecked(each.number, without_fragment(each.url), why, **about)
+                builder.add_unchecked(row.number, without_fragment(row.url), why, facts)
 
 
 class _ParsedRow(NamedTuple):
     """A row and its page."""
 
-    number: int
-    url: str
-    time: float | None
-    size: int
+    row: Row  #: without the page
     page: Page | str  #: or the reason why there is none
 
     @property
@@ -145,7 +149,7 @@ def _fingerprinter(job: bytes) -> RowFingerprinter:
 
 def fingerprint_part(job: Job, work: Workdir, part: Part) -> PartState:
     """Fingerprint a whole part in this process; arguments and errors as :func:`write_fingerprints`."""
-    fingerprinter, chunks = RowFingerprinter(job), format_named(part.format).chunks(part, job.fields)
+    fingerprinter, chunks = RowFingerprinter(job), format_named(part.format).chunks(part, job.columns)
     found = (fingerprinter.fingerprint(part.format, chunk) for chunk in chunks)
     return write_fingerprints(job, work, part, found)
 

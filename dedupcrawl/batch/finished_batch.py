@@ -113,6 +113,8 @@ def _job_from_request(out: Path, request: dict[str, Any]) -> Job:
         fields=Fields(**request["fields"]),
         annotate=request["annotate"],
         prefer=tuple(request["prefer"]),
+        drop_clusters=request["drop_clusters"],
+        revisits=request["revisits"],
     )
 
 
@@ -229,7 +231,7 @@ def _open_or_none(folder: Path) -> FinishedBatch | None:
 
 def _read_rows(wanted: _RowBatch, progress: Progress) -> Iterator[Row]:
     """Yield rows of a part; only chunks with such rows are parsed."""
-    fields, part = wanted.batch.job.fields, wanted.part
+    fields, part = wanted.batch.job.columns, wanted.part
     file_format, read, last = format_named(part.format), 0, max(wanted.rows)
     for chunk in file_format.chunks(part, fields):
         progress.advance(chunk.read - read)

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 
 ARRIVAL, LONGEST, NEWEST, OLDEST = PREFERENCES = ("arrival", "longest", "newest", "oldest")
-ACCEPTED = f"{', '.join(PREFERENCES)}, or hosts, the most wanted first: reuters.com,apnews.com"
+SCORE = "score:"  #: before the name of a column
+ACCEPTED = (
+    f"{', '.join(PREFERENCES)}, {SCORE}COLUMN (the highest number), or hosts, the most wanted first: "
+    "reuters.com,apnews.com"
+)
 _HOST = re.compile(r"localhost|[^\s/:@]+\.[^\s/:@]+")
 #: Fields of the configuration that are recorded elsewhere (detectors) or decide no verdict of a batch.
 _CRAWL_ONLY = frozenset({"detectors", "lease", "wait", "ttl"})
@@ -57,6 +61,8 @@ class Job:
     fields: Fields = field(default_factory=Fields)  #: columns that hold the pages
     annotate: bool = False  #: whether to write all rows with their verdicts, or the kept rows alone
     prefer: tuple[str, ...] = ("arrival",)  #: which of several copies is kept: see :func:`check_prefer`
+    drop_clusters: bool = False  #: whether the page that would be kept of several copies is dropped too
+    revisits: bool = False  #: whether a copy in a WARC file is replaced by a revisit record, or left out
     #: URLs of stores and folders of earlier batches whose pages count as kept. They may hold passwords.
     against: tuple[str, ...] = field(default=(), repr=False)
     update: str = field(default="", repr=False)  #: URL of a store to which the kept fingerprints are exported; "": none
@@ -70,6 +76,11 @@ class Job:
             raise SettingError(
                 "--prefer", ",".join(self.prefer), 'no preference with keep = "latest": the newest page is kept'
             )
+        if self.drop_clusters and self.latest:
+            raise SettingError("--drop-clusters", True, "no --keep latest: pages that replace others would be dropped")
+        if self.revisits and (self.annotate or self.drop_clusters):
+            accepted = "neither --annotate nor --drop-clusters: a revisit record names the copy that is kept"
+            raise SettingError("--revisits", True, accepted)
         for name, where in (*(("--against", each) for each in self.against), ("--update", self.update)):
             if where == MEMORY:
                 raise SettingError(name, where, "a store that outlives its process: lmdb://PATH or redis://HOST/DB")
@@ -94,6 +105,13 @@ class Job:
         )
 
     @property
+    def columns(self) -> Fields:
+        """The columns that are read, with that of ``--prefer score:COLUMN``."""
+        prefer = self.prefer[0]
+        score = prefer.removeprefix(SCORE) if prefer.startswith(SCORE) else ""
+        return replace(self.fields, score=score, captures=self.revisits)
+
+    @property
     def scheme(self) -> dict[str, dict[str, object]]:
         """The scheme of the fingerprints, as stores record it."""
         return schemes(build_detectors(self.config), self.config)
@@ -107,7 +125,7 @@ class Job:
     @property
     def fingerprint_digest(self) -> str:
         """A digest of everything that fingerprints depend on, except the pages."""
-        parts = (self.scheme, self.reading, asdict(self.fields), LAYOUT_VERSION, package_version())
+        parts = (self.scheme, self.reading, asdict(self.columns), self.annotate, LAYOUT_VERSION, package_version())
         return digest((*parts, *self._secret.values()))
 
     @property
@@ -135,6 +153,8 @@ class Job:
             "fields": asdict(self.fields),
             "annotate": self.annotate,
             "prefer": list(self.prefer),
+            "drop_clusters": self.drop_clusters,
+            "revisits": self.revisits,
             "against": [display_location(where) for where in self.against],
             "namespace": self.namespace if any(map(is_store_url, self.against)) else None,
         }
@@ -166,9 +186,11 @@ def _to_json(value: object) -> object:
 
 
 def check_prefer(prefer: Sequence[str]) -> None:
-    """Raise SettingError unless a preference is one of :data:`PREFERENCES`, or consists of host names."""
-    hosts = [name for name in prefer if name not in PREFERENCES]
+    """Raise SettingError unless a preference is one of :data:`PREFERENCES`, a score, or consists of host names."""
     one = len(prefer) == 1
+    if one and prefer[0].startswith(SCORE) and prefer[0] != SCORE:
+        return
+    hosts = [name for name in prefer if name not in PREFERENCES]
     if not prefer or not (one or len(hosts) == len(prefer)) or not all(map(_HOST.fullmatch, hosts)):
         raise SettingError("--prefer", ",".join(prefer), ACCEPTED)
 
@@ -198,6 +220,8 @@ def _preference_key(table: FingerprintTable, prefer: Sequence[str]) -> Numbers:
     if prefer[0] in (NEWEST, OLDEST):
         times = table.numbers("time")  # NaN, for no time, is sorted to the end
         return times if prefer[0] == OLDEST else -times
+    if prefer[0].startswith(SCORE):
+        return -table.numbers("score")  # rows without a number come last
     ranks = {host.lower(): place for place, host in reversed(list(enumerate(prefer)))}
     urls = (table.url(row) for row in range(len(table)))
     return np.fromiter((_host_rank(url, ranks, len(prefer)) for url in urls), np.int64, len(table))

@@ -105,7 +105,7 @@ class _ChunkQueue:
 
     def __init__(self, job: Job, workers: WorkerPool, parts: Sequence[Part], progress: Progress) -> None:
         self._job = pickle.dumps(job)
-        self._fields = job.fields
+        self._fields = job.columns
         self._workers = workers
         self._progress = progress
         self._chunks = self._cut(parts)

@@ -8,16 +8,20 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import isnan
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dedupcrawl.batch.columns import numpy_array, read_table, to_text
-from dedupcrawl.batch.formats import PartError, format_named
-from dedupcrawl.batch.job import display_location
+from dedupcrawl.batch.formats import Part, PartError, format_named
+from dedupcrawl.batch.formats.warc import WarcFormat
+from dedupcrawl.batch.formats.warc_revisits import RevisitRecord
+from dedupcrawl.batch.job import display_location, open_corpus
 from dedupcrawl.batch.prior_sources import connect, target_namespace
-from dedupcrawl.batch.verdicts import read_annotations, read_keep, read_superseded
+from dedupcrawl.batch.verdicts import read_annotations, read_compared, read_keep, read_superseded
 from dedupcrawl.batch.workdir import PartState, read_part_state, read_site_tables, read_state, write_state
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import DedupError, StoreError, StoreUnreachableError, package_version
 from dedupcrawl.stores import open_existing
 from dedupcrawl.stores.site_tables import unpack_site
@@ -26,9 +30,7 @@ from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from dedupcrawl.batch.formats import Part
     from dedupcrawl.batch.job import Corpus, Job
     from dedupcrawl.batch.workdir import Workdir
     from dedupcrawl.stores.base import Store
@@ -73,13 +75,42 @@ def _write_rows(job: Job, work: Workdir, part: Part, path: Path, state: PartStat
             expected = state.rows - state.bad
         else:
             keep = read_keep(verdicts)
-            rows = file_format.copy(part, path, keep, truncated=truncated)
+            if job.revisits and isinstance(file_format, WarcFormat):
+                rows = file_format.copy_revisits(part, path, keep, _revisits(work, part), truncated=truncated)
+            else:
+                rows = file_format.copy(part, path, keep, truncated=truncated)
             expected = int(np.count_nonzero(keep))
     except PartError as error:
         raise DedupError(f"{part.path}: it was read before, but cannot be copied now: {error}") from error
     if rows != expected:
         raise DedupError(f"{path}: {rows} rows were written instead of {expected}")
     return rows
+
+
+def _revisits(work: Workdir, part: Part) -> dict[int, RevisitRecord]:
+    """Return the revisit record of each dropped copy of a part."""
+    corpus, verdicts = open_corpus(work, _parts_of(work)), read_table(work.verdicts(part.name))
+    start = next(start for each, start, _ in corpus.spans if each.name == part.name)
+    numbers = corpus.table.numbers("row")[start:]
+    columns = (verdicts.column(name).to_pylist() for name in ("keep", "relation", "of_row"))
+    dropped = (
+        (row, relation, of)
+        for row, (keep, relation, of) in enumerate(zip(*columns, strict=True))
+        if not keep and relation in DUPLICATE_RELATIONS
+    )
+    captures = ((row, start + int(np.searchsorted(numbers, row)), relation, of) for row, relation, of in dropped)
+    value = corpus.table.value
+    return {
+        row: RevisitRecord(relation, corpus.table.url(of), mine, value(of, "capture"))
+        for row, at, relation, of in captures
+        if (mine := value(at, "capture"))
+    }
+
+
+def _parts_of(work: Workdir) -> list[Part]:
+    """Return the inputs of a run, as far as its fingerprints need them."""
+    about = read_state(work.job) or {"parts": []}
+    return [Part(number, Path(each["path"]), each["name"], "") for number, each in enumerate(about["parts"])]
 
 
 def _check_unchanged(job: Job, part: Part, state: PartState) -> None:
@@ -211,11 +242,11 @@ def check_not_exported(work: Workdir, *, changed: bool) -> None:
 
 
 def _kept_rows(job: Job, work: Workdir, corpus: Corpus) -> list[int]:
-    """Return the kept rows in the order of filing; the latest page is filed last."""
+    """Return the rows that later pages are compared with, in the order of filing; the latest page is filed last."""
     keep = np.zeros(len(corpus.table), bool)
     numbers = corpus.table.numbers("row")
     for part, start, stop in corpus.spans:
-        keep[start:stop] = read_keep(work.verdicts(part.name))[numbers[start:stop]]
+        keep[start:stop] = read_compared(work.verdicts(part.name))[numbers[start:stop]]
     order = corpus.order(job)
     rows: list[int] = order[(keep & corpus.table.judgeable())[order]].tolist()
     return rows[::-1] if job.latest else rows

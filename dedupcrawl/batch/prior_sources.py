@@ -19,6 +19,7 @@ from dedupcrawl.batch.columns import (
     FingerprintTable,
     FingerprintTableBuilder,
     ListColumn,
+    RowValues,
     arrow_array,
     arrow_bytes,
     arrow_strings,
@@ -235,7 +236,7 @@ class BatchSource:
     def _kept_of_part(self, part: str, keys: Numbers, replaced: set[int]) -> Iterator[pa.RecordBatch]:
         """Yield the pages of a part, each with its cluster."""
         verdicts = read_table(self.work.verdicts(part))
-        keep = numpy_array(verdicts.column("keep"))
+        keep = numpy_array(verdicts.column("compared"))
         joined = numpy_array(verdicts.column("joined"))
         clusters = verdicts.column("cluster")
         for batch in read_batches(self.work.compared(part)):
@@ -317,7 +318,7 @@ class StoreSource:
         with closing(connect(self.url, self.namespace, job)) as store:
             for each in self._candidates(store, keys):
                 if each.state is ClaimState.COMMITTED and (self.name, "", each.id) not in excluded:
-                    builder.add(each.id, each.record, time=each.record.seen)
+                    builder.add(each.id, each.record, RowValues(each.record.seen))
                 if len(builder) >= STORE_BATCH_ROWS:
                     yield _with_constant(builder.batch(), PART_FIELD, "")
         if len(builder):

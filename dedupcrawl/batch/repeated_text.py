@@ -23,6 +23,7 @@ from dedupcrawl.batch.columns import (
     FingerprintTable,
     FingerprintTableBuilder,
     ListColumn,
+    RowValues,
     arrow_array,
     arrow_bytes,
     arrow_lists,
@@ -333,14 +334,16 @@ def with_records(table: FingerprintTable, changed: Mapping[int, Record], sketche
     builder, reasons = FingerprintTableBuilder(sketches), dict(table.reasons())
     for row, (number, about) in enumerate(_about_rows(table)):
         if row in reasons:
-            builder.add_unchecked(number, table.url(row), reasons[row], **about)
+            builder.add_unchecked(number, table.url(row), reasons[row], about)
         else:
-            builder.add(number, changed.get(row) or table.record(row), **about)
+            builder.add(number, changed.get(row) or table.record(row), about)
     return builder.batch()
 
 
-def _about_rows(table: FingerprintTable) -> Iterator[tuple[int, dict[str, Any]]]:
+def _about_rows(table: FingerprintTable) -> Iterator[tuple[int, RowValues]]:
     """Yield for each row its number in the part, and its other values."""
-    columns = [table.numbers(name).tolist() for name in ("row", "time", "length", "size")]
-    for number, at, length, size in zip(*columns, strict=True):
-        yield number, {"time": None if np.isnan(at) else at, "length": length, "size": size}
+    columns = [table.numbers(name).tolist() for name in ("row", "time", "length", "size", "score")]
+    for row, (number, at, length, size, score) in enumerate(zip(*columns, strict=True)):
+        capture, outline = (table.value(row, name) or None for name in ("capture", "outline"))
+        at, score = (None if np.isnan(each) else each for each in (at, score))
+        yield number, RowValues(at, length, size, score, capture, outline)

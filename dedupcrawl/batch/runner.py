@@ -24,7 +24,7 @@ from dedupcrawl.batch.output import (
 )
 from dedupcrawl.batch.prior_sources import given_site_tables, open_prior_sources, with_secret, write_prior_pages
 from dedupcrawl.batch.repeated_text import join_tables
-from dedupcrawl.batch.solver import RELATIONS
+from dedupcrawl.batch.solver import RELATIONS, without_clusters
 from dedupcrawl.batch.verdicts import BatchVerdictWriter, unchecked_reasons, write_superseded
 from dedupcrawl.batch.workdir import (
     SUPERSEDED_FILE,
@@ -95,6 +95,8 @@ def run(job: Job, engine: Engine | None = None, progress: Progress | None = None
     _check_folder(work)
     parts = find_parts(job.inputs, out=job.out)
     _check_superseded_name(job, parts)
+    if job.revisits and not any(part.format == "warc" for part in parts):
+        raise DedupError("--revisits: none of the inputs is a WARC file; leave the option out")
     with work.locked():
         return _BatchRun(job, work, parts, engine, progress or NoProgress()).run()
 
@@ -221,6 +223,8 @@ class _BatchRun:
         corpus = open_corpus(self._work, self._parts)
         self._progress.begin("verdicts", len(corpus.table))
         solution = self._engine.solve(corpus, self._progress)
+        if self._job.drop_clusters:
+            solution = without_clusters(solution, corpus.prior)
         writer = BatchVerdictWriter(corpus, solution, name_all=self._job.annotate)
         for part, start, stop in corpus.spans:
             writer.write(self._work.verdicts(part.name), start, stop, self._state_of(part).rows)

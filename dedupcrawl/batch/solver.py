@@ -21,7 +21,7 @@ from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from dedupcrawl.batch.columns import FingerprintTable, ListColumn, Numbers
+    from dedupcrawl.batch.columns import FingerprintTable, Flags, ListColumn, Numbers
     from dedupcrawl.decision import FindingOutcome, Policy
     from dedupcrawl.matching import Finding, Matcher
     from dedupcrawl.stores.base import Record
@@ -46,7 +46,7 @@ class HotBucketCounts:
 class SolverResult:
     """The verdicts: one value in each array for each row of the table of fingerprints."""
 
-    keep: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    keep: Flags
     of: Numbers  #: the row that it relates to, or ``NONE``
     relation: Numbers  #: a place in ``RELATIONS``, ``NONE``, or ``FIRST_DOUBT`` and a place in ``DOUBTS``
     similarity: Numbers  #: 0 to 1; NaN where nothing was measured
@@ -54,6 +54,7 @@ class SolverResult:
     founder: Numbers  #: the row after which its cluster is named
     detectors: tuple[str, ...]
     hot_buckets: HotBucketCounts = field(default_factory=HotBucketCounts)
+    compared: Flags | None = None  #: the pages that others are compared with; None: those that are kept
 
 
 class RowJudge:
@@ -98,6 +99,33 @@ def solve(
     """
     rows = np.arange(len(table)) if order is None else np.asarray(order, np.int64)
     return _Solver(table, rules, rows, prior).run(on_progress)
+
+
+def without_clusters(solution: SolverResult, prior: int = 0) -> SolverResult:
+    """Drop the kept pages of each cluster of which a page was dropped, too.
+
+    The page after which a cluster is named gets the relation to the first page that was found to be like it. The first
+    ``prior`` rows stay kept.
+    """
+    rows = np.arange(len(solution.keep))
+    joined = solution.founder != rows
+    founders = np.unique(solution.founder[joined & ~solution.keep])
+    founders = founders[founders >= prior]
+    keep = solution.keep & ~np.isin(solution.founder, founders)
+    keep[:prior] = True
+    changed = replace(
+        solution,
+        keep=keep,
+        compared=solution.keep,
+        **{name: getattr(solution, name).copy() for name in ("of", "relation", "similarity", "detector")},
+    )
+    members = rows[joined & (solution.of == solution.founder)]
+    members = members[np.lexsort((members, solution.keep[members], solution.of[members]))]  # dropped ones first
+    firsts = members[np.searchsorted(solution.of[members], founders)]
+    changed.of[founders] = firsts
+    for name in ("relation", "similarity", "detector"):
+        getattr(changed, name)[founders] = getattr(solution, name)[firsts]
+    return changed
 
 
 class _Solver:

@@ -31,6 +31,8 @@ from dedupcrawl.batch.workdir import SUPERSEDED_FILE
 from dedupcrawl.decision import Status, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, VERSIONS
 from dedupcrawl.matching import DOUBTS
+from dedupcrawl.page.signatures import compare_layouts
+from dedupcrawl.text.positions import common_position
 from dedupcrawl.utils.resources import atomic_output
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 VERDICT_SCHEMA = pa.schema(
     [
         pa.field("keep", pa.bool_(), nullable=False),
+        pa.field("compared", pa.bool_(), nullable=False),  # whether later pages are compared with it, kept or not
         pa.field("status", pa.string()),
         pa.field("reason", pa.string()),
         pa.field("relation", pa.string()),
@@ -57,6 +60,8 @@ VERDICT_SCHEMA = pa.schema(
         pa.field("joined", pa.bool_(), nullable=False),  # whether the cluster is that of another page
         pa.field("of_row", pa.int64()),  # row of the corpus; prior pages come first
         pa.field("founder", pa.int64()),  # row of the corpus after which the cluster is named
+        pa.field("position", pa.string()),  # where the common part of both texts is, if rows are annotated
+        pa.field("layout", pa.string()),  # whether both have the same layout, if rows are annotated
     ]
 )
 ROWS_PER_BATCH = 65_536  #: rows of a record batch that is written, at most
@@ -98,6 +103,7 @@ class BatchVerdictWriter:
         self._table = corpus.table
         self._solution = solution
         self._name_all = name_all
+        self._compared = solution.keep if solution.compared is None else solution.compared
         reasons = unchecked_reasons(corpus.table, solution)
         self._reasons = [*sorted({*reasons.values()}), None]  # NONE is the last place
         self._reason = np.full(len(corpus.table), NONE, np.int32)
@@ -157,6 +163,7 @@ class BatchVerdictWriter:
         named = (reason == NONE) & (joined if not self._name_all else corpus_row != NONE)
         columns = [
             arrow_array(_scatter(solution.keep[span], places, rows, empty=False)),
+            arrow_array(_scatter(self._compared[span], places, rows, empty=False)),
             arrow_labels(_STATUSES, np.where(corpus_row == NONE, NONE, status)),
             arrow_labels(self._reasons, reason),
             arrow_labels(self._relations, relation),
@@ -167,8 +174,19 @@ class BatchVerdictWriter:
             arrow_array(joined),
             arrow_array(of, of == NONE),
             arrow_array(founder, founder == NONE),
+            *self._comparisons(corpus_row, of),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=VERDICT_SCHEMA)
+
+    def _comparisons(self, rows: Numbers, of: Numbers) -> Iterator[pa.StringArray]:
+        """Yield for related rows where the common part is, and whether the layout is the same."""
+        table, pairs = self._table, list(zip(rows.tolist(), of.tolist(), strict=True))
+        for column, compare in (("outline", common_position), ("identity", compare_layouts)):
+            found = [
+                compare(table.value(new, column), table.value(old, column)) if self._name_all and old != NONE else ""
+                for new, old in pairs
+            ]
+            yield arrow_strings([each or None for each in found])
 
     def _cluster(self, founder: int) -> bytes:
         return to_bytes(cluster_of(self._table.sketch_record(founder)))
@@ -202,14 +220,21 @@ def read_keep(path: Path) -> Flags:
     return keep
 
 
+def read_compared(path: Path) -> Flags:
+    """Return for each row of a part whether later pages are compared with it."""
+    compared: Flags = numpy_array(read_table(path).column("compared"))
+    return compared
+
+
 def read_annotations(path: Path) -> pa.Table:
     """Return the columns that ``--annotate`` adds to the rows of a part."""
     verdicts = read_table(path)
     of, cluster = (_as_strings(verdicts.column(name)) for name in ("of", "cluster"))
-    status, relation, similarity, detector = (
-        verdicts.column(name) for name in ("status", "relation", "similarity", "detector")
+    status, relation, similarity, detector, position, layout = (
+        verdicts.column(name) for name in ("status", "relation", "similarity", "detector", "position", "layout")
     )
-    return pa.table([status, relation, of, similarity, cluster, detector], names=list(ANNOTATION_COLUMNS))
+    columns = [status, relation, of, similarity, cluster, detector, position, layout]
+    return pa.table(columns, names=list(ANNOTATION_COLUMNS))
 
 
 def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -55,8 +55,8 @@ def batch(
         str,
         typer.Option(
             metavar="WHICH",
-            help="Copy to keep: arrival (the first), longest, newest, oldest, or a list of preferred hosts, "
-            "best first: reuters.com,apnews.com",
+            help="Copy to keep: arrival (the first), longest, newest, oldest, score:COLUMN (the highest number), or a "
+            "list of preferred hosts, best first: reuters.com,apnews.com",
         ),
     ] = "arrival",
     keep: Annotated[
@@ -66,6 +66,12 @@ def batch(
             help="latest: keep the newest page, and list the pages that it replaces in superseded.jsonl.",
         ),
     ] = None,
+    drop_clusters: Annotated[
+        bool, typer.Option("--drop-clusters", help="Drop all copies of an article, not all but one.")
+    ] = False,
+    revisits: Annotated[
+        bool, typer.Option("--revisits", help="Write a revisit record in place of a copy in a WARC file.")
+    ] = False,
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -108,6 +114,8 @@ def batch(
         fields=Fields(url_field, html_field, text_field, time_field),
         annotate=annotate,
         prefer=tuple(name.strip() for name in prefer.split(",")),
+        drop_clusters=drop_clusters,
+        revisits=revisits,
         against=tuple(against or ()),
         update=update,
         namespace=namespace or of_project,

@@ -102,6 +102,8 @@ def _pair_rows(pair: ComparedPair, verdict: Verdict) -> Iterator[tuple[str, Text
     layout = compare_layouts(pair.new.record.identity, pair.old.record.identity)
     if layout:
         yield "layout", layout
+    if pair.position:
+        yield "common part", pair.position
     if pair.verdict != verdict:
         yield "verdict" if pair.met else "if compared", _verdict(pair.verdict)
 

@@ -88,8 +88,8 @@ def _is_output(path: Path) -> bool:
 
 
 def annotated_verdicts(rows: Rows) -> list[VerdictRow]:
-    """The verdicts in an annotated output."""
-    return [tuple(row.get(name) for name in ANNOTATION_COLUMNS) for row in rows]
+    """The verdicts in an annotated output, without position and layout, which a crawl's verdict does not have so."""
+    return [tuple(row.get(name) for name in ANNOTATION_COLUMNS[:6]) for row in rows]
 
 
 def without_cluster(rows: list[VerdictRow]) -> list[VerdictRow]:

@@ -319,3 +319,19 @@ def test_that_too_little_would_be_left_is_said(tmp_path: Path) -> None:
     file.write_text(text, "utf-8")
     remarks = told(address, "--store", url, "--file", str(file))["remarks"]
     assert "All text is compared, as little would be left without what this site repeats." in remarks
+
+
+@pytest.mark.parametrize(
+    ("shared", "position"), [(slice(None, 8), "beginning"), (slice(6, 10), "middle"), (slice(-8, None), "end")]
+)
+def test_it_says_where_the_common_part_is(store: str, tmp_path: Path, shared: slice, position: str) -> None:
+    """From the texts of both pages; a store has no texts, so of its pages only the layout is known."""
+    sentences = [f"Sentence {number} tells of the ferry and of its {number * 7} guests" for number in range(16)]
+    whole, part = tmp_path / "whole.html", tmp_path / "part.html"
+    whole.write_text(html(". ".join(sentences)), "utf-8")
+    part.write_text(html(". ".join(sentences[shared])), "utf-8")
+    told = run(f"https://c.example/{position}", "--store", store, "--file", str(part), "--other", str(whole))
+    assert f"common part    {position}" in told
+    pair = orjson.loads(run(FIRST, "--store", store, "--file", str(part), "--other", str(whole), "--json"))["pair"]
+    assert (pair["position"], pair["layout"]) == (position, "same")
+    assert "common part" not in run(FIRST, "--store", store)

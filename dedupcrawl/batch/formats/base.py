@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: The columns that ``annotate`` adds to each row, in this order.
 ANNOTATION_COLUMNS = (
     "dedup_status", "dedup_relation", "dedup_of", "dedup_similarity", "dedup_cluster", "dedup_detector",
+    "dedup_position", "dedup_layout",
 )  # fmt: skip
 CHUNK_BYTES = 1 << 20  #: approximate size of a chunk; a larger row is a chunk of its own
 #: Maximal size of a line or record. A longer one is a bad row and is never held in memory.
@@ -81,6 +82,8 @@ class Fields:
     html: str = ""
     text: str = ""
     time: str = ""
+    score: str = ""  #: column with a number by which copies are preferred; "": none
+    captures: bool = False  #: whether a :class:`Row` of a WARC file has the identity of its record
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,8 @@ class Row(NamedTuple):
     size: int  #: bytes of the page
     content_type: str = ""  #: the HTTP header, which may name the encoding of ``html``
     reason: str | None = None
+    score: float | None = None  #: in ``Fields.score``; None: it has none
+    capture: bytes = b""  #: ID, date and payload digest of its WARC record, with line ends between them
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,15 +238,16 @@ class ColumnNames:
     html: tuple[str, ...]
     text: tuple[str, ...]
     time: tuple[str, ...]
+    score: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
         """All names, without repetitions."""
-        return tuple(dict.fromkeys((*self.url, *self.html, *self.text, *self.time)))
+        return tuple(dict.fromkeys((*self.url, *self.html, *self.text, *self.time, *self.score)))
 
     def among(self, columns: Collection[str]) -> ColumnNames:
         """Return the names that are among these columns: rows of the same columns are searched faster with them."""
-        every = (self.url, self.html, self.text, self.time)
+        every = (self.url, self.html, self.text, self.time, self.score)
         return ColumnNames(*(tuple(name for name in names if name in columns) for names in every))
 
 
@@ -253,12 +259,13 @@ def column_names(fields: Fields) -> ColumnNames:
         html=(fields.html,) if fields.html else () if named else HTML_COLUMNS,
         text=(fields.text,) if fields.text else () if named else TEXT_COLUMNS,
         time=(fields.time,) if fields.time else TIME_COLUMNS,
+        score=(fields.score,) if fields.score else (),
     )
 
 
 def missing_column(fields: Fields, columns: Collection[str]) -> str | None:
     """Return an error message if a column that is needed is not among these; else None."""
-    named = {name: what for what in ("url", "html", "text", "time") if (name := getattr(fields, what))}
+    named = {name: what for what in ("url", "html", "text", "time", "score") if (name := getattr(fields, what))}
     for name, what in named.items():
         if name not in columns:
             return f"no column {name!r}, named as that of the {what}"
@@ -282,11 +289,12 @@ def row_from_columns(number: int, get: Callable[[str], object], names: ColumnNam
         text = None if html else _first_value(get, names.text, _as_text)
         url = _first_value(get, names.url, _as_text) or ""
         time = _time_value(get, names.time)
+        score = score_value(get(names.score[0])) if names.score else None
     except TypeError as error:
         return BadRow(number, str(error))
     if html:
-        return Row(number, url, html, None, time, _byte_size(html))
-    return Row(number, url, None, text or "", time, _byte_size(text or ""))
+        return Row(number, url, html, None, time, _byte_size(html), score=score)
+    return Row(number, url, None, text or "", time, _byte_size(text or ""), score=score)
 
 
 def _first_value(get: Callable[[str], object], names: Iterable[str], convert: Callable[[str, object], Any]) -> Any:
@@ -321,6 +329,20 @@ def _as_text(name: str, value: object) -> str | None:
     if isinstance(value, int | float):
         return str(value)
     raise TypeError(f"column {name!r} holds {type(value).__name__}, which is neither text nor HTML")
+
+
+def score_value(value: object) -> float | None:
+    """Return a number, also one in a string, as a float; None if it is not a finite number.
+
+    >>> score_value(3), score_value("0.75"), score_value("good"), score_value(True)
+    (3.0, 0.75, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return _finite(float(value))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _byte_size(page: bytes | str) -> int:

@@ -21,14 +21,16 @@ from dedupcrawl.batch.formats.base import (
     check_complete,
     in_chunks,
     is_beyond_end,
+    score_value,
     unix_time,
 )
 from dedupcrawl.batch.formats.compression import compression_of, warc_dictionary_frame, write_frame
 from dedupcrawl.batch.formats.warc_records import WarcReader, first_value, parse_header
+from dedupcrawl.batch.formats.warc_revisits import capture_of, revisit_record
 from dedupcrawl.utils.optional import import_extra
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
     from typing import BinaryIO
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.columns import Numbers
     from dedupcrawl.batch.formats.base import Chunk, Fields, KeepMask, Part
     from dedupcrawl.batch.formats.warc_records import WarcRecord
+    from dedupcrawl.batch.formats.warc_revisits import RevisitRecord
 
 
 #: Header, block or its beginning, size of the block in bytes, and damage of a record.
@@ -70,9 +73,9 @@ class WarcFormat:
         rows = (raw_record(record) for record in records if record.number is not None)
         yield from in_chunks(((row, len(row[1])) for row in rows), lambda: records.read)
 
-    def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | BadRow]:  # noqa: ARG002
-        """Read the pages in the records of a chunk; ``fields`` is ignored."""
-        return (row_from_record(number, raw) for number, raw in enumerate(chunk.data, chunk.first))
+    def rows(self, chunk: Chunk, fields: Fields) -> Iterator[Row | BadRow]:
+        """Read the pages in the records of a chunk; of ``fields`` the score counts, a field of the record header."""
+        return (row_from_record(number, raw, fields) for number, raw in enumerate(chunk.data, chunk.first))
 
     def copy(self, part: Part, target: Path, keep: KeepMask, *, truncated: bool = False) -> int:
         """Copy the kept records, the records that refer to them, and those that refer to no row.
@@ -93,6 +96,32 @@ class WarcFormat:
                 for kept, record in zip(plan.kept, WarcReader(part, self.max_bytes, spool=True), strict=False):
                     if kept:
                         write_frame(file, compression, record.pieces(record.header))
+            _write_empty_frame(file, part)
+        return int(keep.sum())
+
+    def copy_revisits(
+        self,
+        part: Part,
+        target: Path,
+        keep: KeepMask,
+        revisits: Mapping[int, RevisitRecord],
+        *,
+        truncated: bool = False,
+    ) -> int:
+        """Copy the kept records as :meth:`copy`, and write a revisit record for each row of ``revisits``.
+
+        Records that refer to such a row are copied too: it is a capture like others, without its content.
+        """
+        replaced = keep.copy()
+        replaced[[*revisits]] = True
+        kept = _plan_copy(WarcReader(part, self.max_bytes), part, replaced, truncated=truncated).kept
+        compression = compression_of(part.path)
+        with target.open("wb") as file:
+            for is_kept, record in zip(kept, WarcReader(part, self.max_bytes, spool=True), strict=False):
+                revisit = None if record.number is None else revisits.get(record.number)
+                if is_kept:
+                    pieces = record.pieces(record.header) if revisit is None else revisit_record(record, revisit)
+                    write_frame(file, compression, pieces)
             _write_empty_frame(file, part)
         return int(keep.sum())
 
@@ -267,8 +296,17 @@ def raw_record(record: WarcRecord) -> RawRecord:
     return record.header, block, record.size, None
 
 
-def row_from_record(number: int, raw: RawRecord) -> Row | BadRow:
-    """Return the page of a record."""
+def row_from_record(number: int, raw: RawRecord, of: Fields | None = None) -> Row | BadRow:
+    """Return the page of a record, with its score and capture if the fields ask for them."""
+    row = _row_from_record(number, raw)
+    if of is None or not isinstance(row, Row) or not (of.score or of.captures):
+        return row
+    fields = parse_header(raw[0])
+    score = score_value(first_value(fields, of.score.lower().encode()).decode("utf-8", "replace")) if of.score else None
+    return row._replace(score=score, capture=capture_of(fields) if of.captures else b"")
+
+
+def _row_from_record(number: int, raw: RawRecord) -> Row | BadRow:
     header, block, size, damage = raw
     if damage:
         return BadRow(number, damage)

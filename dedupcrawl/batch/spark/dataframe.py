@@ -23,16 +23,18 @@ from dedupcrawl.batch.solver import FIRST_DOUBT, RELATIONS
 from dedupcrawl.batch.spark.checkpoints import CheckpointFolder, ddl, spark_fingerprint_schema, spark_fingerprints
 from dedupcrawl.batch.spark.repeated_frame import LINE_COLUMNS, leave_out_repeated, line_columns, own_clusters
 from dedupcrawl.batch.spark.session import retry_lost_workers, translate_errors
-from dedupcrawl.batch.spark.sweeps import SweepLimits, SweepSolver, with_founders
+from dedupcrawl.batch.spark.sweeps import SweepLimits, SweepSolver, with_founders, without_clusters
 from dedupcrawl.config import Config
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.identity.identity_codec import UNREAD_BYTES
+from dedupcrawl.page.signatures import compare_layouts
+from dedupcrawl.text.positions import common_position
 from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -54,6 +56,7 @@ def deduplicate(
     html: str = "",
     text: str = "",
     annotate: bool = False,
+    drop_clusters: bool = False,
     folder: str | None = None,
     bounds: SweepLimits | None = None,
 ) -> DataFrame:
@@ -68,6 +71,7 @@ def deduplicate(
         html: column with the HTML.
         text: column with the main text.
         annotate: return all rows, with the columns ``dedup_*``, instead of the kept rows.
+        drop_clusters: drop all copies of a page, also the one that would be kept.
         folder: path or URL of a folder for intermediate tables, which driver and workers can write to.
             Default: the checkpoint folder of the session; with a local master, a temporary folder. The result
             is read from it.
@@ -85,8 +89,8 @@ def deduplicate(
     if error:
         raise SettingError("df", df.columns, f"a DataFrame with the columns that hold the pages; {error}")
     place = _shared_folder(df.sparkSession, folder)
-    job = Job((), Path(), config or Config(), fields)
-    frame = _FrameOptions(df, job, order_by, annotate, bounds or SweepLimits.of(df.sparkSession))
+    job = Job((), Path(), config or Config(), fields, annotate=annotate, drop_clusters=drop_clusters)
+    frame = _FrameOptions(df, job, order_by, bounds or SweepLimits.of(df.sparkSession))
     with translate_errors("deduplicate the DataFrame"):
         return retry_lost_workers(lambda: frame.deduplicated(place))
 
@@ -111,7 +115,6 @@ class _FrameOptions:
     pages: DataFrame
     job: Job
     order_by: OrderBy | None
-    annotate: bool
     bounds: SweepLimits
 
     def deduplicated(self, folder: str) -> DataFrame:
@@ -123,12 +126,17 @@ class _FrameOptions:
             fingerprints = leave_out_repeated(checkpoints, fingerprints, self.job)
         judgeable = fingerprints.where("reason is null").select(*spark_fingerprint_schema(self.job.sketches).names)
         verdicts = SweepSolver(checkpoints, judgeable, self.job.rules, bounds=self.bounds).run().verdicts
-        if not self.annotate:
+        founded = None
+        if self.job.drop_clusters or self.job.annotate:
+            founded = with_founders(checkpoints, verdicts)
+        if founded is not None and self.job.drop_clusters:
+            founded = verdicts = checkpoints.save(without_clusters(founded), "clusters")
+        if founded is None or not self.job.annotate:
             dropped = verdicts.where("not keep").join(fingerprints.select("page", "number"), "page")
             dropped = checkpoints.save(dropped.select(F.col("number").alias(ROW_NUMBER)), "dropped")
             return pages.join(dropped, ROW_NUMBER, "left_anti").drop(ROW_NUMBER)
         detectors = self.job.rules().detectors
-        annotations = annotations_of(checkpoints, fingerprints, verdicts, detectors)
+        annotations = annotations_of(fingerprints, founded, detectors)
         annotations = checkpoints.save(annotations, "words").withColumnRenamed("number", ROW_NUMBER)
         replaced = [name for name in pages.columns if name in ANNOTATION_COLUMNS]
         return pages.drop(*replaced).join(annotations, ROW_NUMBER, "left").drop(ROW_NUMBER)
@@ -160,8 +168,8 @@ def row_fingerprint_schema(sketches: int) -> pa.Schema:
 
     ``reason`` is null for a judgeable page; then ``founds`` is the name of a cluster that it would found.
     """
-    about = [("reason", pa.string()), ("founds", pa.string())]
-    return pa.schema([*spark_fingerprint_schema(sketches), *about, *LINE_COLUMNS])
+    own = [("reason", pa.string()), ("outline", pa.binary()), ("founds", pa.string())]
+    return pa.schema([*spark_fingerprint_schema(sketches), *own, *LINE_COLUMNS])
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,17 +200,18 @@ class FrameFingerprinter:
             yield row
 
 
-def annotations_of(
-    checkpoints: CheckpointFolder, fingerprints: DataFrame, verdicts: DataFrame, detectors: Sequence[str]
-) -> DataFrame:
-    """Return ``ANNOTATION_COLUMNS`` for each ``number`` of the fingerprints."""
-    founded = with_founders(checkpoints, verdicts)
-    old = fingerprints.select(F.col("page").alias("of"), F.col("url").cast("string").alias("dedup_of"))
+def annotations_of(fingerprints: DataFrame, founded: DataFrame, detectors: Sequence[str]) -> DataFrame:
+    """Return ``ANNOTATION_COLUMNS`` for each ``number`` of the fingerprints; the verdicts have founders."""
+    old = fingerprints.select(
+        F.col("page").alias("of"),
+        F.col("url").cast("string").alias("dedup_of"),
+        F.col("identity").alias("old_identity"),
+        F.col("outline").alias("old_outline"),
+    )
     founders = fingerprints.select(F.col("page").alias("founder"), F.col("founds").alias("joined"))
     related = founded.join(old, "of", "left").join(founders, "founder", "left")
-    rows = fingerprints.select("page", "number", "reason", "identity", "context", "founds").join(
-        related, "page", "left"
-    )
+    own = fingerprints.select("page", "number", "reason", "identity", "context", "outline", "founds")
+    rows = own.join(related, "page", "left")
     return rows.select(
         "number",
         _status().alias("dedup_status"),
@@ -211,7 +220,16 @@ def annotations_of(
         F.col("similarity").alias("dedup_similarity"),
         F.when(~_is_unread(), F.coalesce("joined", "founds")).alias("dedup_cluster"),
         _name_at(detectors, "detector").alias("dedup_detector"),
+        _compared(common_position, "outline", "old_outline").alias("dedup_position"),
+        _compared(compare_layouts, "identity", "old_identity").alias("dedup_layout"),
     ).select("number", *ANNOTATION_COLUMNS)
+
+
+def _compared(compare: Callable[[bytes, bytes], str], new: str, old: str) -> Column:
+    """Return what a comparison of two columns of bytes says; null for a page that relates to no other."""
+    # A lambda, since Spark would look for pandas in the type hints of a function.
+    result = lambda of, mine, other: None if of is None else compare(mine or b"", other or b"") or None  # noqa: E731
+    return F.udf(result, "string")("of", new, old)
 
 
 def _status() -> Column:

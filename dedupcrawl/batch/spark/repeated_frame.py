@@ -71,7 +71,7 @@ def leave_out_repeated(checkpoints: CheckpointFolder, fingerprints: DataFrame, j
 
     Args:
         checkpoints: for the tables of sites, and for the result.
-        fingerprints: of the whole texts, with ``page``, ``number``, ``reason`` and ``founds``.
+        fingerprints: of the whole texts, with ``page``, ``number``, ``reason``, ``outline`` and ``founds``.
         job: the configuration.
     """
     lines = [field.name for field in LINE_COLUMNS]
@@ -171,7 +171,7 @@ class LeaveOutTask:
             for row, (text, size, value) in enumerate(zip(*columns, strict=True))
         }
         found = with_records(table, records, self.job.sketches)
-        given = {name: batch.column(name) for name in ("page", "number", "reason")}
+        given = {name: batch.column(name) for name in ("page", "number", "reason", "outline")}
         schema = pa.schema([batch.schema.field(name) for name in self.names])
         given["founds"] = pa.array(own_clusters(found), pa.string())
         return spark_fingerprints(found, schema, **given)

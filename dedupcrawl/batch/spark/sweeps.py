@@ -313,6 +313,33 @@ def with_founders(checkpoints: CheckpointFolder, verdicts: DataFrame) -> DataFra
     return verdicts.join(ends, "of", "left").withColumn("founder", founder).drop("end")
 
 
+def without_clusters(founded: DataFrame) -> DataFrame:
+    """Drop the kept pages of each cluster of which a page was dropped; see the solver's ``without_clusters``.
+
+    ``founded`` is from :func:`with_founders`.
+    """
+    hit = founded.where("not keep and joins").select("founder").distinct()
+    members = founded.where("joins").join(hit, "founder", "left_semi").select("page", F.lit(False).alias("stays"))
+    stays = F.coalesce(F.col("stays"), F.col("keep"))
+    rest = founded.join(members, "page", "left").withColumn("keep", stays).drop("stays")
+    first = F.min_by(F.struct("page", "relation", "similarity", "detector"), F.struct("keep", "page"))
+    firsts = (
+        founded.where("joins and of = founder")
+        .join(hit, "founder", "left_semi")
+        .groupBy("founder")
+        .agg(first.alias("first"))
+    )
+    founders = firsts.select(
+        F.col("founder").alias("page"),
+        F.lit(False).alias("keep"),
+        F.col("first.page").alias("of"),
+        *(F.col(f"first.{name}").alias(name) for name in ("relation", "similarity", "detector")),
+        F.lit(False).alias("joins"),
+        F.lit(None).cast("long").alias("founder"),
+    )
+    return rest.join(founders.select("page"), "page", "left_anti").unionByName(founders)
+
+
 def _shorten_links(links: DataFrame) -> DataFrame:
     """Return the links to a page that has a link itself, moved to the end of that one."""
     on = links.select(F.col("page").alias("founder"), F.col("founder").alias("further"))

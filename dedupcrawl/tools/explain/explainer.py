@@ -15,6 +15,7 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.detectors.spotsigs import SpotSigs
 from dedupcrawl.matching import DOUBTS, OTHER_SITES, Matcher
 from dedupcrawl.page.model import Page
+from dedupcrawl.page.signatures import compare_layouts
 from dedupcrawl.sites.manual_versions import VERSIONS, versions_of_page
 from dedupcrawl.sites.text_notes import text_notes
 from dedupcrawl.stores.base import BUCKET_CAP, ClaimState
@@ -187,6 +188,8 @@ def _pair(pair: ComparedPair) -> dict[str, Any]:
         "why": str(pair.why),
         "shared_keys": pair.shared,
         "met": pair.met,
+        "layout": compare_layouts(pair.new.record.identity, pair.old.record.identity),
+        "position": pair.position,
         "verdict": pair.verdict.to_dict(),
         "assessments": [assessment_as_dict(assessment) for assessment in pair.assessments],
         "identities": None if pair.identities is None else pair.identities.as_dict(),

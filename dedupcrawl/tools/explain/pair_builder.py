@@ -23,6 +23,7 @@ from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores.base import FILE_ANYWAY, Candidate, ClaimState
 from dedupcrawl.text.features import Features, with_ascii_digits
+from dedupcrawl.text.positions import ALL, common_position, outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -211,6 +212,12 @@ class ComparedPair:
     shared: int  #: keys under which the old page is filed and the new one is looked up
     met: bool  #: whether a crawl compares them
     identities: IdentityComparison | None = None  #: names and values; None: pages of two sites
+
+    @property
+    def position(self) -> str:
+        """Where the common part of both texts is, one of ``POSITIONS``; "" unless both texts are at hand."""
+        texts = [each.page.text for each in (self.new, self.old) if each.page is not None]
+        return common_position(*(outline(text, ALL) for text in texts)) if len(texts) == 2 else ""
 
     @property
     def without_identities(self) -> JudgedPage:

@@ -279,6 +279,7 @@ def pair_values(pair: Pair) -> dict[str, object]:
         "isCut": pair.is_cut,
         "siblings": truncate(pair.siblings),
         "notes": [[truncate(note) for note in notes] for notes in (pair.old_notes, pair.new_notes)],
+        "position": pair.position,
         "ownWords": [truncate(words) for words in _own_words(pair)],
     }
 

@@ -10,6 +10,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 from dedupcrawl.ledger.counters import OTHER_HOSTS, FlowCount, HostCount
+from dedupcrawl.text.positions import ALL, common_position, outline
 from dedupcrawl.tools.report.diff import compare_texts
 from dedupcrawl.tools.report.report_model import ClusterRow, Pair, Report
 from dedupcrawl.utils.formatting import counted
@@ -184,9 +185,10 @@ def _cluster_members(rows: Sequence[ListedPage], sizes: Sequence[ClusterCount]) 
 
 
 def _pair(both: SourcePair, *, with_texts: bool) -> Pair:
-    diff = None
+    diff, position = None, ""
     if with_texts and both.new_text is not None and both.old_text is not None:
         diff = compare_texts(both.old_text, both.new_text)
+        position = common_position(outline(both.new_text, ALL), outline(both.old_text, ALL))
     return Pair(
         new=both.new,
         old=both.old,
@@ -201,6 +203,7 @@ def _pair(both: SourcePair, *, with_texts: bool) -> Pair:
         siblings=both.siblings,
         new_notes=both.new_notes,
         old_notes=both.old_notes,
+        position=position,
     )
 
 

@@ -93,6 +93,7 @@ class Pair:
     siblings: str = ""  #: by what two siblings differ
     new_notes: tuple[str, ...] = ()  #: how the compared text of the new page differs from its main text
     old_notes: tuple[str, ...] = ()  #: the same of the earlier page
+    position: str = ""  #: where the common part of both texts is; "" without texts
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dedupcrawl.batch.formats.base import column_names, missing_column, row_from
 from dedupcrawl.errors import DedupError
 
 
-def row(values: dict[str, Any], **fields: str) -> Any:
+def row(values: dict[str, Any], **fields: Any) -> Any:
     return row_from_columns(3, values.get, column_names(Fields(**fields)))
 
 

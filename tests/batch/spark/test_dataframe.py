@@ -19,6 +19,7 @@ from tests.batch.corpus import (
     listing,
     page,
     reprinted_texts,
+    story,
     verdict_tuples,
     write_lines,
 )
@@ -131,3 +132,31 @@ def test_siblings_and_refreshed_pages_are_told_as_in_a_crawl(spark: SparkSession
         ("little-read", True)
     ] * 3
     assert [(verdict.reason, verdict.keep) for verdict in verdicts[-4:]] == [("index", True)] * 2 + [(None, False)] * 2
+
+
+def test_none_of_several_copies_stays(spark: SparkSession) -> None:
+    rows = [page(1, "a"), page(2, "a"), page(1, "b"), page(3, "a"), page(1, "c")]
+    pages = frame(spark, rows)
+    left = deduplicate(pages, order_by="n", drop_clusters=True, bounds=SweepLimits(tail=0))
+    assert sorted(row["n"] for row in left.collect()) == [1, 3]
+    told = deduplicate(pages, order_by="n", drop_clusters=True, annotate=True).collect()
+    assert [(row["n"], row["dedup_status"], row["dedup_of"]) for row in sorted(told, key=lambda row: row["n"])] == [
+        (0, "duplicate", "https://sb.example/1"),
+        (1, "unique", None),
+        (2, "duplicate", "https://sa.example/1"),
+        (3, "unique", None),
+        (4, "duplicate", "https://sa.example/1"),
+    ]
+
+
+def test_annotations_say_where_the_common_part_is(spark: SparkSession) -> None:
+    end = " ".join(story(1, words=200).split()[-190:])
+    rows = [page(1, "a") | {"text": story(1, words=200)}, page(1, "b") | {"text": end}, page(2, "a"), page(2, "b")]
+    told = deduplicate(frame(spark, rows), order_by="n", annotate=True).collect()
+    found = {row["n"]: (row["dedup_status"], row["dedup_position"], row["dedup_layout"]) for row in told}
+    assert found == {
+        0: ("unique", None, None),
+        1: ("duplicate", "whole", None),  # texts have no layout
+        2: ("unique", None, None),
+        3: ("duplicate", "whole", None),
+    }

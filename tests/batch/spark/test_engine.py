@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fastwarc.warc import WarcRecordType
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.batch.formats import find_parts
@@ -29,6 +30,8 @@ from tests.batch.corpus import (
     verdict_tuples,
     write_lines,
 )
+from tests.batch.formats.test_warc_revisits import captured, html, records
+from tests.batch.formats.warcs import warc_in
 from tests.batch.test_site_tables import crawled as crawled_with_memory
 from tests.batch.test_site_tables import site
 from tests.test_site_memory import POSTS, crawl
@@ -149,3 +152,21 @@ def test_what_is_whole_is_moved_and_nothing_else_is_left(tmp_path: Path) -> None
     assert "a.jsonl, row 0" in str(done.error)
     assert read_part_state(work, part.name) == made
     assert not any((work.folder / "tasks").iterdir())
+
+
+def test_scores_clusters_and_revisits_are_those_of_one_machine(session: Starting, tmp_path: Path) -> None:
+    rows = [row | {"rank": number % 7} for number, row in enumerate(reprinted_texts(200))]
+    batch = Batch(tmp_path)
+    split(rows, tmp_path / "in", 3)
+    for name, how in (("scores", {"prefer": ("score:rank",)}), ("clusters", {"drop_clusters": True, "annotate": True})):
+        there = on_spark(session, batch, tmp_path / "in", out=f"{name}-spark", **how)
+        here = batch.run(tmp_path / "in", out=f"{name}-here", **how)
+        assert written(tmp_path / f"{name}-spark") == written(tmp_path / f"{name}-here")
+        assert there["dropped"] == here["dropped"]
+    warcs = [warc_in(tmp_path, captured(id, html(1)), captured(f"{id}2", html(2)), name=f"{id}.warc") for id in "ab"]
+    on_spark(session, batch, *warcs, out="revisits-spark", revisits=True)
+    batch.run(*warcs, out="revisits-here", revisits=True)
+    assert written(tmp_path / "revisits-spark") == written(tmp_path / "revisits-here")
+    assert (
+        sum(each["type"] is WarcRecordType.revisit for each in records(tmp_path / "revisits-spark" / "b.warc.gz")) == 2
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 import pytest
 
 from dedupcrawl import Deduplicator
@@ -386,3 +388,21 @@ def test_a_pair_of_siblings_has_the_reason(batch: Batch) -> None:
     assert pair.siblings == "names over one text that is about neither"
     assert (pair.new_title, pair.old_title) == ("Plumber | Shop", "Carpenter | Shop")
     assert report.figures.related == {"sibling": 1}
+
+
+def test_a_pair_says_where_the_common_part_is(batch: Batch) -> None:
+    beginning, rest = story(1, words=300), story(2, words=20)
+    pages = [
+        {"url": "https://a.example/1", "text": beginning},
+        {"url": "https://b.example/2", "text": f"{beginning} {rest}"},
+        {"url": "https://c.example/3", "text": story(3)},
+        {"url": "https://d.example/3", "text": story(3)},
+    ]
+    batch.run(lines(batch.folder / "in", pages), annotate=True)
+    positions = {pair.new: pair.position for pair in report_from_batch(batch.folder / "out").pairs}
+    assert positions["https://d.example/3"] == "whole"
+    rows = [
+        orjson.loads(line) for line in gzip.decompress((batch.folder / "out" / "a.jsonl.gz").read_bytes()).splitlines()
+    ]
+    assert [row.get("dedup_position") for row in rows][2:] == [None, "whole"]
+    assert rows[0].get("dedup_layout") is None

@@ -122,6 +122,17 @@ const pair = (() => {
       : tr("{n} changes: {old} characters of the earlier page, {new} of this one.", values);
   };
 
+  /** Where the common part of both texts is, as a sentence. */
+  const position = (one) => ({
+    whole: tr(" The common part is the whole text."),
+    beginning: tr(" The common part is at the beginning."),
+    middle: tr(" The common part is in the middle."),
+    end: tr(" The common part is at the end."),
+    "both ends": tr(" The common parts are at the beginning and at the end."),
+    moved: tr(" The common part has moved."),
+    scattered: tr(" The common parts are scattered."),
+  })[one.position] || "";
+
   /** Show both texts of a pair. */
   const showTexts = (one) => {
     if (!one.changes.length) return ui.el("p", { class: "card soft" }, tr("The texts of this pair are not in this file."));
@@ -135,7 +146,7 @@ const pair = (() => {
     });
     const cut = one.isCut ? tr(" The texts are longer than the part that is compared.") : "";
     return ui.el("section", { class: "card texts", "aria-label": tr("Both texts") },
-      ui.el("div", { class: "texts-head" }, ui.el("span", null, amount(one.changes) + cut), toggle),
+      ui.el("div", { class: "texts-head" }, ui.el("span", null, amount(one.changes) + position(one) + cut), toggle),
       ui.el("div", { class: "row sidenames", "aria-hidden": "true" },
         ui.el("div", null, tr("Earlier page")), ui.el("div", null, tr("This page"))),
       box);
