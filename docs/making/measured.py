@@ -38,6 +38,8 @@ _tables = re.compile(rf"({BEGIN}(?: from ([\w.]+)(?: for (\w+))?)? -->\n).*?{END
 ARGUMENTS: dict[str, list[str]] = {
     "batch": ["documents", "--documents", "100000", "20000", "--turns", "1"],
     "buckets": ["--pages", "10000", "50000", "200000"],
+    "claims": [*"abcdef"],
+    "claims_reading": [*"gh"],
     "cluster": ["cost"],
     "crawl_forum": ["--site", "forum"],
     "crawl_pages": ["--site", "pages"],
@@ -49,7 +51,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "store": ["--pages", "1000000"],
 }
 #: Benchmarks with several results, by the names of their files.
-MODULES = {f"crawl_{site}": "crawl" for site in ("forum", "pages", "recrawl", "template")}
+MODULES = {"claims_reading": "claims"} | {f"crawl_{site}": "crawl" for site in ("forum", "pages", "recrawl", "template")}
 
 
 def renewed(page: str, template: str = "") -> str:
