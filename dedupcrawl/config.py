@@ -301,6 +301,7 @@ _TEXT = "text"  #: key of a scheme under which it describes how pages are read
 _DIGESTS = frozenset({"lexicon", "stop_words"})  #: constants that a scheme stores as a hash
 _COMBINED = "combined"
 _RULES = ("all_of", "any_of")
+_FIELDS = "fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,11 +338,7 @@ def _recovered(scheme: Mapping[str, Any], base: Config) -> RecoveredConfig:
             raise StoreError(f"The store was filled with detector {name!r}, which this version does not have.")
     chosen = {name: _constants(name, constants) for name, constants in described.items()}
     banded = [(name, constants, chosen[name]) for name, constants in described.items()]
-    banded += [
-        (name, described[_COMBINED]["members"][name], constants)
-        for members in chosen.get(_COMBINED, {}).values()
-        for name, constants in members.items()
-    ]
+    banded += _members_with_schemes(described.get(_COMBINED, {}), chosen.get(_COMBINED, {}))
     notes = [note for each in banded if (note := _with_threshold(*each, base))]
     text = scheme.get(_TEXT, {})
     reader, fold_chinese = text.get("reader", "blocks"), "fold_chinese" in text
@@ -358,8 +355,26 @@ def _has_secret(described: object) -> bool:
     return described.get("seed") == SECRET or any(map(_has_secret, described.values()))
 
 
+def _members_with_schemes(
+    described: Mapping[str, Any], chosen: Mapping[str, Any]
+) -> Iterator[tuple[str, Mapping[str, Any], dict[str, Any]]]:
+    """Yield name, scheme and constants of the members of the combined detector."""
+    for rule, members in chosen.items():
+        for label, of in members.items():
+            if rule != _FIELDS:
+                yield label, described["members"][label], of
+                continue
+            for name, constants in of.items():
+                yield name, described[_FIELDS][label][name], constants
+
+
 def _constants(name: str, described: Mapping[str, Any]) -> dict[str, Any]:
     """Return the constants in a detector's scheme that a user can set."""
+    if name == _COMBINED and _FIELDS in described:
+        fields = {label: described[_FIELDS][label] for label in described["order"]}
+        return {
+            _FIELDS: {label: {one: _constants(one, of) for one, of in each.items()} for label, each in fields.items()}
+        }
     if name == _COMBINED:
         return {
             rule: {member: _constants(member, described["members"][member]) for member in described[rule]}

@@ -465,8 +465,9 @@ def read_page_of(response: Response, options: ReadOptions, *, shares_tree: bool 
 def read_item(item: Any, names: Sequence[str], url: str) -> Page:
     """Make a page of the text in the fields ``names`` of an item; missing fields are ignored."""
     adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
-    texts = (_text(adapter.get(name)) for name in names)
-    return Page.from_text("\n".join(text for text in texts if text), url)
+    texts = [(name, _text(adapter.get(name))) for name in names]
+    page = Page.from_text("\n".join(text for _, text in texts if text), url)
+    return replace(page, fields=tuple(texts))
 
 
 def own_url(item: Any) -> str:

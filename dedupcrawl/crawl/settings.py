@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
-from dedupcrawl.config import CONFIG_FIELDS, PREFIX, Config, setting_name
+from dedupcrawl.config import CONFIG_FIELDS, PREFIX, Config, check_detectors, setting_name
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.stores import MEMORY
@@ -25,7 +26,7 @@ from dedupcrawl.stores.redis.address import SCRAPY_REDIS, url_from_settings
 from dedupcrawl.utils.redaction import hide_password_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -59,6 +60,7 @@ _CRAWL_SETTINGS = (
     "gc_freeze",
     "report",
 )
+_ITEM_FIELDS, _DETECTORS = map(setting_name, ("item_fields", "detectors"))
 _LISTS = ("detectors", "drop", "item_fields", "url_fields")
 _TEXTS = ("keep", "scope", "versions", "reader", "segmenter", "lexicon", "language")
 _BOOLEANS: Mapping[object, bool] = {"1": True, "0": False, "true": True, "false": False}
@@ -170,11 +172,11 @@ class Options:
         options = cls(
             store=store,
             namespace=_text(given, "namespace") or spider_name,
-            config=_config(given),
+            config=_config_of_items(given),
             reset=_boolean(given, "reset", default=False),
             drops=drops,
             tag_field=_tag_field(given),
-            item_fields=_names(given, "item_fields"),
+            item_fields=_item_fields(given),
             url_fields=_names(given, "url_fields", URL_FIELDS),
             url_fields_given=setting_name("url_fields") in given,
             text_field=_text(given, "text_field"),
@@ -332,6 +334,27 @@ def _config(given: Mapping[str, object]) -> Config:
         return Config(**names)  # type: ignore[arg-type]  # Config checks its values
     except SettingError as error:
         raise as_setting(error) from None
+
+
+def _config_of_items(given: Mapping[str, object]) -> Config:
+    """Return the configuration of a crawl; each of the fields in a dict ``DEDUP_ITEM_FIELDS`` has its detector."""
+    fields, config = given.get(_ITEM_FIELDS), _config(given)
+    if not isinstance(fields, Mapping):
+        return config
+    if _DETECTORS in given:
+        raise SettingError(_DETECTORS, given[_DETECTORS], f"no value beside a dict in {_ITEM_FIELDS}")
+    try:
+        config = replace(config, detectors={"combined": {"fields": fields}})
+        check_detectors(config)
+    except SettingError as error:
+        path = error.name.replace("detectors['combined'].fields", _ITEM_FIELDS)
+        raise SettingError(path, error.value, error.accepted) from None
+    return config
+
+
+def _item_fields(given: Mapping[str, object]) -> tuple[str, ...]:
+    fields = given.get(_ITEM_FIELDS)
+    return tuple(fields) if isinstance(fields, Mapping) else _names(given, "item_fields")
 
 
 def _relations(value: object) -> frozenset[Relation]:

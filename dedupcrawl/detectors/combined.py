@@ -1,4 +1,4 @@
-"""Several detectors combined into one: all of them must match, or any."""
+"""Several detectors combined into one: all of them must match, or any, or one for each field of an item."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _WEAKEST_FIRST = (  # the order of relations by strength
 
 @dataclass(frozen=True)
 class Combined(Detector):
-    """``all_of`` or ``any_of`` other detectors; by default all of ``shingling`` and ``random_projection``.
+    """``all_of`` or ``any_of`` other detectors, or one for each of ``fields``.
+
+    By default all of ``shingling`` and ``random_projection``.
 
     Henzinger (*Finding near-duplicate web pages: a large-scale evaluation of algorithms*, SIGIR 2006)
     accepted only the pairs that both methods find.
@@ -45,6 +47,11 @@ class Combined(Detector):
     ``any_of``: Two pages match if they match for any member. The result is the strongest match. The keys are
     those of all members that have a fingerprint of the page, prefixed with the position of the member.
 
+    ``fields``: Two items match if each of these fields matches, by its own detector. A field that both items lack, or
+    that is empty in both, does not count; one that only one of them has is no match. The result is the weakest match.
+    The keys are those of the first field with a text, prefixed with its position. Only items have fields: other pages
+    have no fingerprint.
+
     Sketch, little-endian: ``B`` tag 0x43, ``I`` for the length of each member's sketch (0: none), then the
     sketches.
     """
@@ -52,8 +59,12 @@ class Combined(Detector):
     name: ClassVar[str] = "combined"
     all_of: tuple[Detector, ...] | None = None  #: 2 to 16 members that must all match
     any_of: tuple[Detector, ...] | None = None  #: 2 to 16 members, any of which must match
+    fields: tuple[tuple[str, Detector], ...] | None = None  #: 1 to 16 item fields, each with its detector
 
     def __post_init__(self) -> None:
+        if self.fields is not None:
+            self._check_fields(self.fields)
+            return
         if self.all_of is None and self.any_of is None:
             object.__setattr__(self, "all_of", (Shingling(), RandomProjection()))
         if self.all_of is not None and self.any_of is not None:
@@ -63,12 +74,25 @@ class Combined(Detector):
                 accepted = f"from 2 to {_MAX_MEMBERS} detectors, each name once"
                 raise SettingError(f"detectors['combined'].{rule}", names, accepted)
 
+    def _check_fields(self, fields: tuple[tuple[str, Detector], ...]) -> None:
+        if self.all_of is not None or self.any_of is not None:
+            raise SettingError("detectors['combined']", self._rules(), "fields, all_of or any_of")
+        if not 1 <= len(fields) <= _MAX_MEMBERS:
+            raise SettingError("detectors['combined'].fields", dict(fields), f"from 1 to {_MAX_MEMBERS} fields")
+
     @property
     def members(self) -> tuple[Detector, ...]:
         """The detectors in the order of the setting."""
-        return (self.all_of or ()) + (self.any_of or ())
+        return (self.all_of or ()) + (self.any_of or ()) + tuple(member for _, member in self.fields or ())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The name of each member, or its field."""
+        return tuple(name for name, _ in self.fields or ()) or tuple(member.name for member in self.members)
 
     def fingerprint(self, features: Features) -> Fingerprint | None:
+        if self.fields is not None:
+            return self._fingerprint_fields(features)
         found: list[Fingerprint | None] = []
         for member in self.members:
             check_time()
@@ -78,28 +102,43 @@ class Combined(Detector):
         present = {i: one for i, one in enumerate(found) if one}
         if not present:
             return None
-        sketches = [one.sketch if one else b"" for one in found]
-        sketch = struct.pack(f"<B{len(sketches)}I", _TAG, *map(len, sketches)) + b"".join(sketches)
+        sketch = _pack(found)
         if self.all_of:
             return present[0]._replace(sketch=sketch)
         keys = _prefix_keys({i: one.keys for i, one in present.items()})
         probes = _prefix_keys({i: one.keys if one.probes is None else one.probes for i, one in present.items()})
         return Fingerprint(keys, sketch, None if probes == keys else probes)
 
+    def _fingerprint_fields(self, features: Features) -> Fingerprint | None:
+        """Return the fingerprint of an item; None if a field with a text has none."""
+        texts = dict(features.page.fields)
+        found: list[Fingerprint | None] = []
+        for name, member in self.fields or ():
+            check_time()
+            text = texts.get(name, "")
+            found.append(member.fingerprint(features.features_of(text)) if text.strip() else None)
+            if text.strip() and found[-1] is None:
+                return None
+        place = next((place for place, one in enumerate(found) if one), None)
+        if place is None or (first := found[place]) is None:
+            return None
+        probes = None if first.probes is None else _prefix_keys({place: first.probes})
+        return Fingerprint(_prefix_keys({place: first.keys}), _pack(found), probes)
+
     def compare(self, new: bytes, old: bytes) -> Match | None:
         matches: dict[str, Match] = {}
-        for member, new_part, old_part in zip(self.members, self._read(new), self._read(old), strict=True):
+        for label, member, new_part, old_part in self._parts(new, old):
             try:
                 match = member.compare(new_part, old_part) if new_part and old_part else None
             except DamageError as error:
                 raise self.sketch_error(old) from error
             if match is not None:
-                matches[member.name] = match
-            elif self.all_of:
+                matches[label] = match
+            elif not self.any_of:
                 return None
         if not matches:
             return None
-        decisive = (min if self.all_of else max)(matches.values(), key=_strength)
+        decisive = (max if self.any_of else min)(matches.values(), key=_strength)
         evidence = {name: _match_evidence(match) for name, match in matches.items()}
         return Match(decisive.similarity, decisive.relation, evidence)
 
@@ -110,13 +149,12 @@ class Combined(Detector):
         members, because each of them would suffice.
         """
         match = self.compare(new, old)
-        parts = zip(self.members, self._read(new), self._read(old), strict=True)
         assessments = [
-            member.assess(*sketches) if all(sketches) else no_assessment(member.name, *sketches)
-            for member, *sketches in parts
+            replace(member.assess(*sketches), detector=label) if all(sketches) else no_assessment(label, *sketches)
+            for label, member, *sketches in self._parts(new, old)
         ]
         known = [assessment for assessment in assessments if not assessment.silent]
-        if not known or (self.all_of and len(known) < len(assessments)):
+        if not known or (not self.any_of and len(known) < len(assessments)):
             return Assessment(self.name, None, silent="its members have no fingerprints of both pages")
         decisive = [_strongest(known)] if self.any_of and match else known
         return Assessment(
@@ -138,6 +176,9 @@ class Combined(Detector):
         )
 
     def scheme(self) -> Mapping[str, object]:
+        if self.fields is not None:
+            described = {name: {one.name: dict(one.scheme())} for name, one in self.fields}
+            return {"version": 1, "fields": described, "order": [name for name, _ in self.fields]}
         schemes = {member.name: dict(member.scheme()) for member in self.members}
         return {"version": 1, **self._rules(), "members": schemes}
 
@@ -149,9 +190,14 @@ class Combined(Detector):
     def _similarity(self, assessments: list[Assessment]) -> float | None:
         """Return the similarity of a pair that does not match, or ``None``."""
         found = [assessment.similarity for assessment in assessments if assessment.similarity is not None]
-        if self.all_of:
+        if not self.any_of:
             return min(found) if len(found) == len(assessments) else None
         return max(found, default=None)
+
+    def _parts(self, new: bytes, old: bytes) -> Iterator[tuple[str, Detector, bytes, bytes]]:
+        """Yield the label of each member, the member, and its two sketches; no field without a text in either item."""
+        parts = zip(self.labels, self.members, self._read(new), self._read(old), strict=True)
+        return (part for part in parts if self.fields is None or part[2] or part[3])
 
     def _read(self, sketch: bytes) -> list[bytes]:
         head = struct.Struct(f"<B{len(self.members)}I")
@@ -162,6 +208,12 @@ class Combined(Detector):
         if bounds[-1] != len(sketch):
             raise self.sketch_error(sketch)
         return [sketch[start:stop] for start, stop in pairwise(bounds)]
+
+
+def _pack(found: list[Fingerprint | None]) -> bytes:
+    """Return the sketches of the members as one."""
+    sketches = [one.sketch if one else b"" for one in found]
+    return struct.pack(f"<B{len(sketches)}I", _TAG, *map(len, sketches)) + b"".join(sketches)
 
 
 def _prefix_keys(keys: Mapping[int, tuple[bytes, ...]]) -> tuple[bytes, ...]:

@@ -66,6 +66,7 @@ SHARED = ("threshold", "length_ratio", "length_slack", "seed", "segmenter", "lex
 _DETECTORS_SETTING = "detectors"  #: name of the setting, for error messages
 _LEXICON = "lexicon"
 _COMBINED = "combined"  #: its constants contain other detectors
+_FIELDS = "fields"  #: the constant of it that has a detector for each field of an item
 
 
 class DetectorConfig(Protocol):
@@ -192,11 +193,34 @@ def _with_members(
     if not rules:
         default: Any = detector()
         rules = {"all_of": [member.name for member in default.all_of]}
+    if rules.get(_FIELDS) is not None:
+        others: Any = {rule: names for rule, names in rules.items() if rule != _FIELDS}
+        return {**others, _FIELDS: _field_members(rules[_FIELDS], config, f"{here}.{_FIELDS}")}
     chosen = {rule: _chosen(names, f"{here}.{rule}") for rule, names in rules.items()}
     return {
         rule: tuple(_build(name, constants, config, f"{here}.{rule}") for name, constants in members.items())
         for rule, members in chosen.items()
     }
+
+
+def _field_members(chosen: object, config: DetectorConfig, path: str) -> Any:
+    """Build the detector of each field, in the order of the setting."""
+    if not isinstance(chosen, Mapping) or not all(_is_field(name) for name in chosen):
+        raise SettingError(path, chosen, "a dict from names of item fields, without dots, to a detector")
+    found = []
+    for name, each in chosen.items():
+        here = f"{path}[{name!r}]"
+        one = _chosen([each] if isinstance(each, str) else each, here)
+        if len(one) != 1 or _COMBINED in one:
+            raise SettingError(
+                here, each, f"one detector but {_COMBINED!r}: its name, or a dict from it to its constants"
+            )
+        found += [(name, _build(detector, constants, config, here)) for detector, constants in one.items()]
+    return tuple(found)
+
+
+def _is_field(name: object) -> bool:
+    return isinstance(name, str) and bool(name) and "." not in name
 
 
 def _with_setting_path(error: SettingError, path: str) -> SettingError:

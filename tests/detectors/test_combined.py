@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from dedupcrawl.config import Config
+from dedupcrawl.config import Config, recovered
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.base import Assessment, Detector, Evidence, Fingerprint, Match, Relation, Threshold
@@ -18,11 +18,12 @@ from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.detectors.feature_codes import FeatureCode
 from dedupcrawl.detectors.minhash import MinHash
 from dedupcrawl.detectors.random_projection import RandomProjection
-from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.detectors.registry import build_detectors, schemes
 from dedupcrawl.detectors.shingling import Shingling
 from dedupcrawl.errors import SettingError, StoreError
 from dedupcrawl.page.model import Page
 from dedupcrawl.text.features import Features
+from dedupcrawl.tools.explain.configuration import constant_name, constant_value, setting_of, with_value
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
 
 if TYPE_CHECKING:
@@ -343,3 +344,80 @@ def test_a_damaged_part_is_reported_as_a_damaged_sketch() -> None:
     head = b"\x43" + (15).to_bytes(4, "little") + found.sketch[5:9]
     with pytest.raises(StoreError, match="not one of detector 'combined'"):
         detector.compare(found.sketch, head + found.sketch[10:])
+
+
+# -- fields of an item ---------------------------------------------------------------------------
+
+
+def item(title: str, body: str, url: str = "") -> Page:
+    return replace(Page.from_text(f"{title}\n{body}", url), fields=(("title", title), ("body", body)))
+
+
+def by_fields(**fields: object) -> Config:
+    return Config(detectors={"combined": {"fields": fields}})
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "is_copy"),
+    [
+        ("Ferry late", ENGLISH, True),
+        ("Ferry late", ENGLISH.replace("Nobody was hurt", "No one was hurt"), True),
+        ("Ferry on time", ENGLISH, False),  # each field for itself: the joined texts are nearly equal
+        ("Ferry late", OTHER_ENGLISH, False),
+        ("", ENGLISH, False),
+        ("Ferry late", "", False),
+    ],
+)
+def test_items_match_if_each_field_does(title: str, body: str, is_copy: bool) -> None:
+    config = by_fields(title="exact", body={"minhash": {"threshold": 0.8}})
+    with Deduplicator(config=config) as dedup:
+        assert dedup.add(item("Ferry late", ENGLISH, "https://a.example/1")).keep
+        verdict = dedup.add(item(title, body, "https://b.example/2"))
+    assert verdict.keep is not is_copy
+    if is_copy:
+        assert list(verdict.evidence) == ["title", "body"]
+
+
+def test_a_field_that_no_item_has_does_not_count() -> None:
+    config = by_fields(title="exact", body="minhash")
+    with Deduplicator(config=config) as dedup:
+        dedup.add(item("", ENGLISH, "https://a.example/1"))
+        assert not dedup.add(item("", ENGLISH, "https://b.example/2")).keep
+        assert dedup.add(Page.from_text(ENGLISH, "https://c.example/3")).status == "unchecked"
+
+
+def test_the_order_of_fields_changes_the_scheme_and_each_detector_is_in_it() -> None:
+    (detector,) = build_detectors(by_fields(title="exact", body="minhash"))
+    fields = detector.scheme()["fields"]
+    assert isinstance(fields, dict)
+    assert {name: list(one) for name, one in fields.items()} == {"title": ["exact"], "body": ["minhash"]}
+    (other,) = build_detectors(by_fields(title="minhash", body="minhash"))
+    assert other.scheme() != detector.scheme()
+
+
+@pytest.mark.parametrize("bodies", [(ENGLISH, ENGLISH), (ENGLISH, OTHER_ENGLISH), ("", ENGLISH)])
+def test_compare_and_assess_of_fields_agree(bodies: tuple[str, str]) -> None:
+    (detector,) = build_detectors(by_fields(title="exact", body="minhash"))
+    prints = [detector.fingerprint(Features(item("Ferry late", body))) for body in bodies]
+    sketches = [one.sketch for one in prints if one]
+    assert len(sketches) == 2
+    match = detector.compare(*sketches)
+    assert detector.assess(*sketches).match == match
+    assert (match is not None) == (bodies[0] == bodies[1])
+
+
+def test_a_store_gives_back_the_fields_in_their_order() -> None:
+    config = by_fields(title="exact", body={"minhash": {"threshold": 0.9, "slots": 64}})
+    scheme = json.loads(json.dumps(schemes(build_detectors(config), config), sort_keys=True))
+    (detector,) = build_detectors(recovered(scheme, Config()).config)
+    assert isinstance(detector, Combined)
+    assert detector.labels == ("title", "body")
+    assert schemes([detector], config) == schemes(build_detectors(config), config)
+
+
+def test_constants_of_a_field_are_named_and_changed() -> None:
+    config = by_fields(title="exact", body="minhash")
+    name = constant_name(config, "combined", "body.containment")
+    assert name == "combined.fields.body.minhash.containment"
+    assert setting_of(name) == "DEDUP_ITEM_FIELDS['body']['minhash']['containment']"
+    assert constant_value(with_value(config, name, 0.7), name) == 0.7

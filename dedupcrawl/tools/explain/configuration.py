@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _CRAWL = "crawl"  #: kind of the runs whose ledger holds settings as JSON
 _GENERAL = ("min_chars", "drop", "keep")  #: constants that belong to no detector and decide every verdict
 
+_FIELDS = "fields"  #: the rule of the combined detector by which each item field has a detector
+
 
 class ConstantSource(StrEnum):
     """Where the value of a constant comes from."""
@@ -60,7 +62,7 @@ def constant_name(config: Config, detector: str, constant: str) -> str:
     """Return the full name of the constant of a threshold: "threshold", "minhash.containment".
 
     A constant shared by all detectors keeps its plain name. The constant of a member of the combined detector
-    is named "combined.all_of.simhash.distance".
+    is named "combined.all_of.simhash.distance", of one for a field "combined.fields.body.minhash.slots".
     """
     place = [detector]
     own: Mapping[str, Any] = constants_of(config).get(detector, {})
@@ -69,6 +71,9 @@ def constant_name(config: Config, detector: str, constant: str) -> str:
         rule, members = _members(config)
         place += [rule, member]
         own = members.get(member, {})
+        if rule == _FIELDS:
+            ((used, own),) = own.items()
+            place.append(used)
     if constant in SHARED and constant not in own:
         return constant
     return ".".join((*place, constant))
@@ -83,6 +88,8 @@ def setting_of(name: str) -> str:
     first, *further = name.split(".")
     if not further:
         return setting_name(first)
+    if further[0] == _FIELDS:
+        return setting_name("item_fields") + "".join(f"[{each!r}]" for each in further[1:])
     return setting_name("detectors") + "".join(f"[{each!r}]" for each in (first, *further))
 
 
@@ -93,7 +100,7 @@ def constant_value(config: Config, name: str) -> object:
         return getattr(config, first)
     found: Any = next(each for each in build_detectors(config) if each.name == first)
     if isinstance(found, Combined):
-        found = next(each for each in found.members if each.name == further[1])
+        found = dict(zip(found.labels, found.members, strict=True))[further[1]]
     return getattr(found, further[-1])
 
 
@@ -102,21 +109,26 @@ def with_value(config: Config, name: str, value: object) -> Config:
     first, *further = name.split(".")
     if first != Combined.name or not further:
         return with_constant(config, name, value)
-    rule, member, constant = further
+    rule, member, *of_field, constant = further
     _, members = _members(config)
-    changed = {**members, member: {**members[member], constant: value}}
+    own = members[member][of_field[0]] if of_field else members[member]
+    new = {**own, constant: value}
+    changed = {**members, member: {of_field[0]: new} if of_field else new}
     found = replace(config, detectors={**constants_of(config), first: {rule: changed}})
     build_detectors(found)
     return found
 
 
 def _members(config: Config) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Return the rule of the combined detector ("all_of", "any_of"), and the constants of each member."""
+    """Return the rule of the combined detector, and the constants of each member; of a field, by detector."""
     given = constants_of(config)[Combined.name]
     if not given:
         default = Combined()
         return "all_of", {each.name: {} for each in default.members}
     ((rule, members),) = given.items()
+    if rule == _FIELDS:
+        named = {field: {one: {}} if isinstance(one, str) else one for field, one in members.items()}
+        return rule, {field: {name: dict(own or {}) for name, own in one.items()} for field, one in named.items()}
     if isinstance(members, Mapping):
         return rule, {name: dict(constants or {}) for name, constants in members.items()}
     return rule, {name: {} for name in members}
