@@ -323,7 +323,7 @@ def main() -> int:
         print(f"   theirs: {claim.theirs}")
         print(*(f"   ours:   {line}" for line in finding.ours), sep="\n", flush=True)
         found[letter] = {"verdict": finding.verdict, "ours": finding.ours, "counts": finding.counts}
-    write_results(options.json, "claims", figures=found)
+    write_results(options.json, options.json.stem if options.json else "claims", figures=found)
     return 0
 
 
