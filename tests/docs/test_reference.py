@@ -262,7 +262,10 @@ def test_every_field_of_the_configuration_is_named() -> None:
     assert [field.name for field in fields(Config) if f"`{field.name}`" not in text] == []
 
 
-@pytest.mark.parametrize(("path", "template"), measured.PAGES.items(), ids=["en", "zh", "scaling", "security", "claims"])
+MEASURED = ["en", "zh", "scaling", "security", "claims"]
+
+
+@pytest.mark.parametrize(("path", "template"), measured.PAGES.items(), ids=MEASURED)
 def test_what_is_measured_is_what_the_stored_results_say(path: Path, template: str) -> None:
     page = path.read_text("utf-8")
     assert measured.BEGIN in page

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedupcrawl.batch.formats.warc_records import first_value, parse_header
+from dedupcrawl.decision import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dedupcrawl.batch.formats.warc_records import WarcRecord
+    from dedupcrawl.decision import Verdict
 
 #: Profile of a record with the same bytes, by the version line of the file.
 SAME_BYTES = b"http://netpreserve.org/warc/%b/revisit/identical-payload-digest"
@@ -50,6 +52,24 @@ def capture_of(fields: Mapping[bytes, list[bytes]]) -> bytes:
         return b""
     names = (b"warc-record-id", b"warc-date", b"warc-payload-digest")
     return b"\n".join(first_value(fields, name) for name in names)
+
+
+def revisit_headers(verdict: Verdict | None) -> dict[str, str]:
+    """Return the fields of a record header that make it a revisit record, for a crawl that writes WARC files.
+
+    Args:
+        verdict: on the page of the response.
+
+    Returns:
+        Type, profile and the URL of the kept page; nothing if the page is no copy of another one.
+    """
+    if verdict is None or verdict.status is not Status.DUPLICATE or not verdict.of:
+        return {}
+    return {
+        "WARC-Type": "revisit",
+        "WARC-Profile": (SAME_TEXT % str(verdict.relation).encode()).decode(),
+        "WARC-Refers-To-Target-URI": _one_line(verdict.of).decode(),
+    }
 
 
 def revisit_record(record: WarcRecord, revisit: RevisitRecord) -> Iterator[bytes]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
+from dedupcrawl import Deduplicator
+from dedupcrawl.batch.formats.warc_revisits import revisit_headers
 from dedupcrawl.errors import DedupError, SettingError
 from tests.batch.corpus import Batch, page, story, write_lines
 from tests.batch.formats.warcs import INFO, metadata, record, request, response, warc_in
@@ -129,3 +131,16 @@ def test_the_score_of_a_record_is_in_its_header(tmp_path: Path) -> None:
     )  # fmt: skip
     Batch(tmp_path).run(source, prefer=("score:x-quality",))
     assert [each["WARC-Target-URI"] for each in records(tmp_path / "out" / source.name)] == ["https://a.example/b"]
+
+
+def test_a_crawl_gets_the_fields_for_a_copy_and_none_for_another_page() -> None:
+    with Deduplicator() as dedup:
+        first = dedup.add(html=html(1), url="https://a.example/1")
+        copy = dedup.add(html=html(1), url="https://b.example/2")
+        other = dedup.add(html=html(2), url="https://c.example/3")
+    assert revisit_headers(copy) == {
+        "WARC-Type": "revisit",
+        "WARC-Profile": "urn:x-dedupcrawl:revisit:identical",
+        "WARC-Refers-To-Target-URI": "https://a.example/1",
+    }
+    assert revisit_headers(first) == revisit_headers(other) == revisit_headers(None) == {}
