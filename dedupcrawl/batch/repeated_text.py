@@ -344,6 +344,6 @@ def _about_rows(table: FingerprintTable) -> Iterator[tuple[int, RowValues]]:
     """Yield for each row its number in the part, and its other values."""
     columns = [table.numbers(name).tolist() for name in ("row", "time", "length", "size", "score")]
     for row, (number, at, length, size, score) in enumerate(zip(*columns, strict=True)):
+        when, preferred = (None if np.isnan(each) else each for each in (at, score))
         capture, outline = (table.value(row, name) or None for name in ("capture", "outline"))
-        at, score = (None if np.isnan(each) else each for each in (at, score))
-        yield number, RowValues(at, length, size, score, capture, outline)
+        yield number, RowValues(when, length, size, preferred, capture, outline)
