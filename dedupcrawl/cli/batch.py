@@ -22,6 +22,9 @@ from dedupcrawl.cli.options import (
 )
 from dedupcrawl.cli.report import batch_report, print_notices, require_pyarrow, write_report
 from dedupcrawl.config import Config
+from dedupcrawl.detectors.combined import Combined
+from dedupcrawl.detectors.registry import build_detectors
+from dedupcrawl.errors import SettingError
 from dedupcrawl.sites.site_counts import SiteNotice
 from dedupcrawl.tools.evaluation.runs import with_constants
 
@@ -142,7 +145,14 @@ def _config(
     if project:
         found, namespace = project_config()
         config = replace(found, detectors=tuple(detectors)) if detectors else found
+        _check_judges_pages(config)
     return with_constants(config, parse_assignments(assignments, "keep", keep)), namespace
+
+
+def _check_judges_pages(config: Config) -> None:
+    if any(isinstance(each, Combined) and each.fields for each in build_detectors(config)):
+        accepted = "a project whose DEDUP_ITEM_FIELDS is no dict, for pages have no fields; or add --detector NAME"
+        raise SettingError("--project", True, accepted)
 
 
 def _run(job: Job, master: str) -> dict[str, Any]:

@@ -216,9 +216,9 @@ class Options:
 
 
 def config_in(settings: BaseSettings) -> Config:
-    """Return the configuration of a project; raises ``SettingError``."""
+    """Return the configuration of a project, as its crawls have it; raises ``SettingError``."""
     _refuse_unknown(settings)
-    return _config(_given(settings))
+    return _config_of_items(_given(settings))
 
 
 def namespace_in(settings: BaseSettings) -> str | None:

@@ -6,13 +6,17 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fastwarc.warc import WarcRecordType
 
 from dedupcrawl.batch import repeated_text
 from dedupcrawl.batch.workdir import Workdir, read_site_tables
 from dedupcrawl.config import Config
 from dedupcrawl.sites.site_memory import KNOWN_PAGES
 from dedupcrawl.stores.site_tables import unpack_site
+from dedupcrawl.text.positions import BEGINNING, WHOLE
 from tests.batch.corpus import Batch, annotated_verdicts, lines, write_lines
+from tests.batch.formats.test_warc_revisits import records
+from tests.batch.formats.warcs import OK, record, warc_in
 from tests.sites.words import Writer
 from tests.test_site_memory import ABOUT, BLOG, LIFE, PAPER, POSTS, Post, blog, lists, page
 
@@ -81,6 +85,29 @@ def test_a_site_of_copies_of_another_one_is_known_too(tmp_path: Path) -> None:
     found = judged(tmp_path, [*blog(), *[post.on(PAPER, after=terms) for post in POSTS]])
     assert len(dropped(found)) == len(POSTS)
     assert repeated(tmp_path) == {"weir.example": LINES_OF_LIFE, "paper.example": 1}
+
+
+def test_the_preferred_copy_stays_and_the_place_of_the_common_part_is_told(tmp_path: Path) -> None:
+    """What is stored of a page beside its record is kept where its record is changed."""
+    pages = [*reprints(), *blog()]
+    given = [{"url": url, "html": html, "rank": number} for number, (url, html) in enumerate(pages)]
+    Batch(tmp_path).run(write_lines(tmp_path / "in.jsonl", given), annotate=True, prefer=("score:rank",))
+    found = lines(tmp_path / "out" / "in.jsonl")
+    assert repeated(tmp_path) == {"weir.example": LINES_OF_LIFE}
+    assert [row.get("dedup_of") for row in found] == [url for url, _ in blog()] + [None] * len(POSTS)
+    assert {row.get("dedup_position") for row in found[: len(POSTS)]} <= {BEGINNING, WHOLE}
+    assert {row.get("dedup_layout") for row in found[: len(POSTS)]} <= {"same", "other"}
+
+
+def test_a_reprint_in_a_warc_file_becomes_a_revisit_record(tmp_path: Path) -> None:
+    captures = [
+        record("response", OK + b"\r\n" + html.encode(), f"{number}", type="application/http;msgtype=response", url=url)
+        for number, (url, html) in enumerate([*blog(), *reprints()])
+    ]
+    Batch(tmp_path).run(warc_in(tmp_path, *captures), revisits=True)
+    assert repeated(tmp_path) == {"weir.example": LINES_OF_LIFE}
+    found = [each for each in records(tmp_path / "out" / "in.warc.gz") if each["type"] is WarcRecordType.revisit]
+    assert [each["WARC-Refers-To-Target-URI"] for each in found] == [url for url, _ in blog()]
 
 
 # -- what is not ----------------------------------------------------------------------------------

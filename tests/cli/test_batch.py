@@ -147,15 +147,30 @@ def test_without_pyarrow_the_extra_is_named(
     assert "pip install 'dedupcrawl[batch]'" in complaint(monkeypatch, capsys, "in", "--out", "out")
 
 
-def test_the_configuration_of_a_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the configuration of the crawl, the batch can use the store of the crawl."""
-    (folder / "scrapy.cfg").write_text("[settings]\ndefault = newsproject\n")
-    (folder / "newsproject.py").write_text(
-        'DEDUP_DETECTORS = {"simhash": {"distance": 5}}\nDEDUP_NAMESPACE = "news"\nDEDUP_STORE = "lmdb://store"\n'
-    )
+def make_project(folder: Path, monkeypatch: pytest.MonkeyPatch, settings: str) -> None:
+    """Make a Scrapy project of the folder, in a module of its own."""
+    name = f"project_of_{folder.parent.name}_{folder.name}".replace("-", "_")
+    (folder / "scrapy.cfg").write_text(f"[settings]\ndefault = {name}\n")
+    (folder / f"{name}.py").write_text(settings)
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.setattr(os, "environ", os.environ.copy())  # Scrapy sets variables of the project there
     os.environ.pop("SCRAPY_SETTINGS_MODULE", None)
+
+
+def test_a_project_that_judges_fields_of_items_needs_a_detector_for_pages(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_project(folder, monkeypatch, 'DEDUP_ITEM_FIELDS = {"title": "exact", "body": "minhash"}\n')
+    said = complaint(monkeypatch, capsys, "in", "--out", "out", "--project")
+    assert "--project = True is not accepted: a project whose DEDUP_ITEM_FIELDS is no dict" in said
+    found = orjson.loads(run("in", "--out", "out", "--project", "--detector", "minhash", "--json"))
+    assert [*found["request"]["detectors"]] == ["minhash"]
+
+
+def test_the_configuration_of_a_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the configuration of the crawl, the batch can use the store of the crawl."""
+    detectors = 'DEDUP_DETECTORS = {"simhash": {"distance": 5}}'
+    make_project(folder, monkeypatch, f'{detectors}\nDEDUP_NAMESPACE = "news"\nDEDUP_STORE = "lmdb://store"\n')
     summary: dict[str, Any] = orjson.loads(run("in", "--out", "out", "--project", "--update", "lmdb://store", "--json"))
     assert summary["request"]["detectors"]["simhash"]["distance"] == 5
     with Deduplicator("lmdb://store", "news", detectors={"simhash": {"distance": 5}}) as dedup:

@@ -197,21 +197,29 @@ def test_items_may_be_judged_by_their_own_text(site: Site, run: Run) -> None:
     assert {item["title"] for item in again.items} >= {"A"}  # other fields, other texts
 
 
-def test_fields_may_be_judged_each_for_itself(site: Site, run: Run) -> None:
+@pytest.fixture(params=["lmdb", "valkey"])
+def its_store(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings of a store: that of the test, or a server."""
+    return {"DEDUP_STORE": request.getfixturevalue("server").url} if request.param == "valkey" else {}
+
+
+def test_fields_may_be_judged_each_for_itself(site: Site, run: Run, its_store: dict[str, str]) -> None:
     """Two offers with one description are two, if their titles differ; two with one title and description are one."""
     shared, other = (text(number).replace("\n", " ") for number in (1, 2))
     urls = [
         site.put("/one", entry("Red chair", shared) + entry("Blue chair", shared) + entry("Red chair", other)),
         site.put("/two", entry("Red chair", shared) + entry("Green chair", shared)),
     ]
-    settings = {**IN_TURN, "DEDUP_ITEM_FIELDS": {"title": "exact", "body": {"minhash": {"threshold": 0.8}}}}
+    own = {"DEDUP_ITEM_FIELDS": {"title": "exact", "body": {"minhash": {"threshold": 0.8}}}}
+    settings = {**IN_TURN, **its_store, **own}
     crawled = run("Lister", urls=urls, settings=settings)
     assert [item["title"] for item in crawled.items] == ["Red chair", "Blue chair", "Red chair", "Green chair"]
     assert crawled.dedup["dropped"] == 1
     assert not crawled.lines("", "ERROR")
-    joined = run(
-        "Lister", urls=urls, settings={**IN_TURN, "DEDUP_ITEM_FIELDS": ["title", "body"], "DEDUP_NAMESPACE": "j"}
-    )
+    again = run("Lister", urls=urls, settings=settings)
+    assert again.items == []
+    together = {"DEDUP_ITEM_FIELDS": ["title", "body"], "DEDUP_NAMESPACE": "j"}
+    joined = run("Lister", urls=urls, settings={**IN_TURN, **its_store, **together})
     assert joined.dedup["dropped"] >= 1
 
 

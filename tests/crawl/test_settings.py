@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from dedupcrawl.config import CONFIG_FIELDS, Config
-from dedupcrawl.crawl.settings import SETTINGS, Options, ReportOptions, is_enabled
+from dedupcrawl.config import CONFIG_FIELDS, Config, constants_of
+from dedupcrawl.crawl.settings import SETTINGS, Options, ReportOptions, config_in, is_enabled
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import SettingError
 from dedupcrawl.ledger.ledger import Ledger
@@ -18,6 +18,13 @@ from dedupcrawl.ledger.ledger import Ledger
 
 def options(**settings: Any) -> Options:
     return Options.from_settings(Settings(settings), "news")
+
+
+def test_a_command_with_the_project_has_the_configuration_of_its_crawls() -> None:
+    given: dict[str, Any] = {"DEDUP_ITEM_FIELDS": {"title": "exact", "body": {"minhash": {"threshold": 0.8}}}}
+    found = config_in(Settings(given))
+    assert found == options(**given).config
+    assert constants_of(found)["combined"] == {"fields": given["DEDUP_ITEM_FIELDS"]}
 
 
 def test_without_settings_everything_is_as_in_config() -> None:

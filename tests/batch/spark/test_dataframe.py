@@ -54,6 +54,10 @@ def test_all_rows_come_with_the_verdicts_of_a_crawl(spark: SparkSession, tmp_pat
     assert annotated_verdicts(told) == verdict_tuples(crawled(Config(), rows))
 
 
+def compared_parts(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row.get("dedup_position"), row.get("dedup_layout")
+
+
 @pytest.mark.parametrize("tail", [0, 1000])
 def test_what_sites_repeat_is_left_out_as_by_a_local_batch(spark: SparkSession, tmp_path: Path, tail: int) -> None:
     rows = site()
@@ -64,7 +68,10 @@ def test_what_sites_repeat_is_left_out_as_by_a_local_batch(spark: SparkSession, 
     )
     told = sorted((row.asDict() for row in found.collect()), key=lambda row: row["n"])
     Batch(tmp_path).run(write_lines(tmp_path / "in.jsonl", rows), annotate=True)
-    assert annotated_verdicts(told) == annotated_verdicts(lines(tmp_path / "out" / "in.jsonl"))
+    local = lines(tmp_path / "out" / "in.jsonl")
+    assert annotated_verdicts(told) == annotated_verdicts(local)
+    assert [compared_parts(row) for row in told] == [compared_parts(row) for row in local]
+    assert sum(row["dedup_position"] is not None for row in told) == sum(row["dedup_of"] is not None for row in local)
     kept = deduplicate(pages, order_by="n", config=Config(keep="latest"))
     assert kept.columns == pages.columns
     latest = Batch(tmp_path, Config(keep="latest"))
