@@ -213,7 +213,7 @@ def test_fields_may_be_judged_each_for_itself(site: Site, run: Run, its_store: d
     own = {"DEDUP_ITEM_FIELDS": {"title": "exact", "body": {"minhash": {"threshold": 0.8}}}}
     settings = {**IN_TURN, **its_store, **own}
     crawled = run("Lister", urls=urls, settings=settings)
-    assert [item["title"] for item in crawled.items] == ["Red chair", "Blue chair", "Red chair", "Green chair"]
+    assert sorted(item["title"] for item in crawled.items) == ["Blue chair", "Green chair", "Red chair", "Red chair"]
     assert crawled.dedup["dropped"] == 1
     assert not crawled.lines("", "ERROR")
     again = run("Lister", urls=urls, settings=settings)
