@@ -2,7 +2,7 @@
 
 Pages of one site share templates, terms of sale and biographies. A few words tell them apart: the names (heading and
 title), the values (sizes, dates, prices), short facts, and the sentences. An identity is a sketch of these in 16 to
-230 bytes, 67 on average, which a store keeps with the record of each page.
+230 bytes, 78 on average, which a store keeps with the record of each page.
 
 :mod:`~dedupcrawl.identity.identity_sketch` makes it from the :mod:`~dedupcrawl.identity.names` of a page, and from its
 :mod:`~dedupcrawl.identity.values`, short facts and sentences.

@@ -3,13 +3,13 @@
 An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows has, with the
 highest byte of a number first:
 
-* a byte of flags, see :class:`SketchFlags`, and two bytes each: the hash of the facts, which are all numbers of the
-  main text in order with their neighbours; that of all text beside the main text; and that of the body, which is the
-  main text without the lines that are the heading or the title. The last two are 0 if there is none;
+* a byte of flags, 1 for a brief text and 2 for an article, and two bytes each: the hash of the facts, which are all
+  numbers of the main text in order with their neighbours; that of all text beside the main text; and that of the body,
+  which is the main text without the lines that are the heading or the title. The last two are 0 if there is none;
 * five samples: names, values of the main text, values beside it, short facts, sentences. Each is a byte, the number of
   hashes, plus 128 if the page has more; then a byte, how many the page has, and two bytes, a hash of them all; and
-  the lowest hashes, sorted, two bytes each. A name has 14 bits below its class, a value 15 bits below ``WEAK``, a short
-  fact 15 bits above ``BESIDE``, a sentence 16 bits;
+  the lowest hashes, two bytes each: those of sentences in the order of the text, the others sorted. A name has 14 bits
+  below its class, a value 15 bits below ``WEAK``, a short fact 15 bits above ``BESIDE``, a sentence 16 bits;
 * four bits for each name: where it stands.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_NAMES = 15  #: tokens of the names in a sketch
 MAX_VALUES = 16  #: values of the main text in a sketch, of the text beside it, and short facts
 MAX_SENTENCES = 24  #: sentences in a sketch
-FEW_VALUES, FEW_SENTENCES = 6, 8  #: values of a text that is not brief, and sentences of an article
+FEW_VALUES, FEW_SENTENCES = 6, 8  #: values of a text that is not brief, and sentences of an article or a long text
 MAX_COUNT = 255  #: of the items of a page that are counted
 
 #: In place of the sketch of a page that is compared without main text: why it has none.
@@ -38,7 +38,7 @@ UNREAD_BYTES = LAYOUT_BYTES + 1  #: size of the identity of such a page
 
 HASH_BITS = 14  #: of a name, without its class
 VALUE_BITS = 15  #: of a value, without its class, and of a short fact, without ``BESIDE``
-SENTENCE_BITS = FACTS_BITS = BODY_BITS = 16
+FULL_BITS = 16  #: of a sentence, of the facts, and of the body
 DIGIT, TELLING, FILLER = 0, 1 << HASH_BITS, 2 << HASH_BITS  #: classes of names, in the order of sampling
 WEAK = 1 << VALUE_BITS  #: weak values have this bit; the strong ones come first
 BESIDE = 1  #: short facts beside the main text have this bit
@@ -63,21 +63,14 @@ HEADING, TITLE, SAID, MAIN = map(int, NameFlags)
 BODY = SAID | MAIN  #: in the main text other than such lines
 
 
-class SketchFlags(IntFlag):
-    """The flags of a sketch."""
-
-    IS_BRIEF = 1
-    IS_ARTICLE = 2
-
-
-_IS_BRIEF, _IS_ARTICLE = map(int, SketchFlags)
+_IS_BRIEF, _IS_ARTICLE = 1, 2  # the flags of a sketch
 
 
 class HashSample(NamedTuple):
     """The lowest hashes of a page in an order that all pages share; without hashes, how many there are."""
 
     items: dict[int, int]  #: hash → flags
-    number: int = 0  #: how many the page has, at most ``MAX_COUNT``
+    number: int = 0  #: how many the page has, at most ``MAX_COUNT``; 0 with hashes: not known, only their order counts
     total: int = 0  #: sum of all of them, modulo 2¹⁶
 
     @property
@@ -108,7 +101,7 @@ class HashSample(NamedTuple):
         (True, False)
         """
         has_own = self.has_own(other, ignored) and other.has_own(self, ignored)
-        return has_own or (not ignored and self.is_as_many(other))
+        return bool(self.number and other.number and (has_own or (not ignored and self.is_as_many(other))))
 
     def is_as_many(self, other: HashSample) -> bool:
         """Return whether both pages have equally many items, which are not the same: each has one of its own."""
@@ -119,13 +112,14 @@ class HashSample(NamedTuple):
         return any(not self.items[each] & ignored for each in self.lacking(other)[0])
 
 
-NONE = HashSample({})
+def sample(items: Mapping[int, int], limit: int, *, is_sorted: bool = True) -> HashSample:
+    """Return the lowest of some hashes of 16 bits with their flags, at most ``limit``, their number, and their sum.
 
-
-def sample(items: Mapping[int, int], limit: int) -> HashSample:
-    """Return the lowest of some hashes of 16 bits with their flags, at most ``limit``, their number, and their sum."""
+    They are sorted, or stay in the order of ``items``.
+    """
     lowest = dict(sorted(items.items())[:limit])
-    return HashSample(lowest, min(len(items), MAX_COUNT), sum(items) & 0xFFFF)
+    placed = lowest if is_sorted else {each: lowest[each] for each in items if each in lowest}
+    return HashSample(placed, min(len(items), MAX_COUNT), sum(items) & 0xFFFF)
 
 
 class Identity(NamedTuple):
@@ -135,7 +129,7 @@ class Identity(NamedTuple):
     inner: HashSample  #: values of the main text
     outer: HashSample  #: values beside it
     shorts: HashSample  #: short facts of a page whose text is not about its name
-    sentences: HashSample  #: none if the text is long
+    sentences: HashSample  #: in the order of the text; without their number if the text is long
     facts: int  #: hash of all numbers of the main text in order, with their neighbours
     body: int  #: hash of the main text without the lines that are the heading or title; 0 if it has none
     is_brief: bool  #: whether the main text is brief, such as a notice
@@ -144,7 +138,7 @@ class Identity(NamedTuple):
 
 
 def pack_identity(identity: Identity) -> bytes:
-    """Return the sketch of an identity, without the layout. All hashes are sorted."""
+    """Return the sketch of an identity, without the layout."""
     names, inner, outer, shorts, sentences, facts, body, is_brief, is_article, around = identity
     head = _HEAD.pack(_IS_BRIEF * is_brief | _IS_ARTICLE * is_article, facts, around, body)
     placed = [key | place for key, place in shorts.items.items()]
@@ -184,7 +178,8 @@ def _unpack(sketch: bytes) -> Identity:
         samples.append(found)
     names, inner, outer, shorts, sentences = samples
     places = [place for byte in sketch[at:] for place in (byte >> 4, byte & 15)]
-    _check(flags < 2 * _IS_ARTICLE and len(places) == len(names.items) + len(names.items) % 2)
+    if flags >= 2 * _IS_ARTICLE or len(places) != len(names.items) + len(names.items) % 2:
+        raise ValueError
     names.items.update(zip(names.items, places, strict=False))
     return Identity(
         names, inner, outer, shorts, sentences, facts, body, bool(flags & _IS_BRIEF), bool(flags & _IS_ARTICLE), around
@@ -200,10 +195,7 @@ def _sample_at(sketch: bytes, at: int, limit: int, place: int) -> tuple[HashSamp
     items = {each & ~place: each & place for each in hashes}
     if not has_more:
         count, total = size, sum(items) & 0xFFFF
-    _check(len(items) == size <= limit and [*items] == sorted(items) and (count > size or not has_more))
-    return HashSample(items, count, total), at + 2 * size
-
-
-def _check(is_sound: bool) -> None:
-    if not is_sound:
+    is_ordered = limit == MAX_SENTENCES or [*items] == sorted(items)
+    if not (len(items) == size <= limit and is_ordered and (count > size or not has_more or count == 0 < size)):
         raise ValueError
+    return HashSample(items, count, total), at + 2 * size

@@ -22,14 +22,11 @@ from zlib import crc32
 
 from dedupcrawl.identity.identity_codec import (
     BESIDE,
-    BODY_BITS,
-    FACTS_BITS,
     FEW_SENTENCES,
     FEW_VALUES,
+    FULL_BITS,
     MAX_SENTENCES,
     MAX_VALUES,
-    NONE,
-    SENTENCE_BITS,
     UNREAD,
     UNREAD_BYTES,
     VALUE_BITS,
@@ -46,6 +43,7 @@ from dedupcrawl.identity.values import (
     HAN_NUMERALS,
     other_text,
     page_values,
+    sentence_heads,
     sentences_of,
     short_facts,
     word_sets,
@@ -70,7 +68,7 @@ if TYPE_CHECKING:
     from dedupcrawl.text._kernel import IdentitySketcher
 
 MAX_NAME_CHARS = 1000  #: characters of a heading or title that are read
-MAX_LISTED = 6000  #: bytes of a text whose sentences are sampled
+MAX_LISTED = 6000  #: bytes of a text whose sentences count; of a longer one only the order of their beginnings does
 MAX_BRIEF = 2000  #: bytes of a brief text, such as a notice: in a longer one a single date or price is a detail
 
 
@@ -86,8 +84,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
     sketcher, sketch = _sketcher_of(seed), None
     if sketcher is not None:
         named = [folded_name(name, fold_chinese=fold_chinese) for name in (page.heading, page.title)]
-        plain = normalizer(False)
-        folding = normalizer(True) if fold_chinese else plain
+        plain, folding = normalizer(False), normalizer(fold_chinese)
         shown, texts = (page.heading, page.title), (page.text, page.rest)
         others, around = (page.stated, page.beside), _hash_around(page)
         sketch = sketcher.sketch((named[0], named[1]), shown, texts, *others, text, plain, folding, seed, around)
@@ -131,8 +128,8 @@ def reference_sketch(page: Page, text: bytes, seed: int, *, fold_chinese: bool =
         outer,
         _sample_shorts(short_facts(beside, lines), table),
         _sample_sentences(page, text, FEW_SENTENCES if is_article else MAX_SENTENCES, table, fold_chinese=fold_chinese),
-        hash_of(values.facts, table) >> 32 - FACTS_BITS,
-        0 if body is None else int.from_bytes(seeded_hash(body, BODY_BITS // 8, seed), "big") or 1,
+        hash_of(values.facts, table) >> 32 - FULL_BITS,
+        0 if body is None else int.from_bytes(seeded_hash(body, FULL_BITS // 8, seed), "big") or 1,
         is_brief,
         is_article,
         _hash_around(page),
@@ -154,10 +151,11 @@ def _sample_shorts(facts: Mapping[bytes, bool], table: bytes) -> HashSample:
 
 
 def _sample_sentences(page: Page, text: bytes, most: int, table: bytes, *, fold_chinese: bool) -> HashSample:
-    if len(text) >= MAX_LISTED:
-        return NONE
-    hashes = hashes_of(sentences_of(_said_lines(page, fold_chinese=fold_chinese)), table)
-    return sample({each >> 32 - SENTENCE_BITS: 0 for each in hashes}, most)
+    is_long = len(text) >= MAX_LISTED
+    units = sentence_heads(text) if is_long else sentences_of(_said_lines(page, fold_chinese=fold_chinese))
+    keys = {each >> 32 - FULL_BITS: 0 for each in hashes_of(units, table)}  # each at its first place
+    found = sample(keys, FEW_SENTENCES if is_long else most, is_sorted=False)
+    return HashSample(found.items) if is_long else found
 
 
 def _hash_around(page: Page) -> int:
@@ -166,13 +164,8 @@ def _hash_around(page: Page) -> int:
 
 def _said_lines(page: Page, *, fold_chinese: bool) -> bytes:
     """Return the normalised lines of the text, NUL between them, without those that are the heading or the title."""
-    text = compared_text(page)
-    if any(
-        f"\n{name}\n" in f"\n{text}\n" for name in (page.heading, page.title)
-    ):  # of few pages: lines are split slowly
-        text = "\n".join([line for line in text.split("\n") if line not in (page.heading, page.title)])
-    lines = encode_normalized(text.replace("\n", "\0"), fold_chinese=fold_chinese)
-    return with_ascii_digits(lines)
+    lines = [line for line in compared_text(page).split("\n") if line not in (page.heading, page.title)]
+    return with_ascii_digits(encode_normalized("\0".join(lines), fold_chinese=fold_chinese))
 
 
 def body_of(page: Page, named: Sequence[str], text: bytes) -> bytes | None:
@@ -189,12 +182,10 @@ def body_of(page: Page, named: Sequence[str], text: bytes) -> bytes | None:
     return body.strip() if is_shown else None
 
 
-_MARKS = {reason: mark for mark, reason in UNREAD.items()}
-
-
 def unread_identity(page: Page) -> bytes:
     """Return the identity of a page without main text: the reason, "index" or "empty", in place of a sketch."""
-    return with_layout(page.layout, _MARKS[str(page.kind)])
+    marks = {reason: mark for mark, reason in UNREAD.items()}
+    return with_layout(page.layout, marks[str(page.kind)])
 
 
 def unread_reason(identity: bytes) -> str:

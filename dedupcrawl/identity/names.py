@@ -39,9 +39,8 @@ _words = re.compile(r"[^\W_]+").findall
 #: The first and the last character of each range of scripts without spaces.
 UNSPACED = "\u0e00\u0eff\u1000\u109f\u1780\u17ff\u3040\u30ff\u3400\u9fff\uf900\ufaff"
 _UNSPACED_RUN = f"[{''.join(map('-'.join, zip(UNSPACED[::2], UNSPACED[1::2], strict=True)))}]+"
-_LETTERS = frozenset(
-    (*b"abcdefghijklmnopqrstuvwxyz0123456789", *range(0x80, 0x100))
-)  #: bytes within words of a folded text
+#: Bytes within words of a folded text.
+_LETTERS = frozenset((*b"abcdefghijklmnopqrstuvwxyz0123456789", *range(0x80, 0x100)))
 _unspaced_parts = re.compile(f"({_UNSPACED_RUN})").split
 _is_unspaced = re.compile(_UNSPACED_RUN).match
 _has_digit = re.compile(r"\d").search
@@ -114,9 +113,8 @@ def sample_names(named: Sequence[str], text: bytes, others: Sequence[bytes], see
         for key in lowest:
             if key < FILLER and any(stands_in(token, searched[:MAX_SEARCHED]) for token in tokens[key]):
                 flags[key] |= place
-    if len(lowest) < len(flags):  # a name has more words than are counted
-        return HashSample({key: flags[key] for key in lowest}, MAX_COUNT)
-    return sample(flags, MAX_NAMES)
+    found = sample(flags, MAX_NAMES)
+    return found if found.is_whole else HashSample(found.items, MAX_COUNT)  # a name has more words than are counted
 
 
 def is_about_its_name(names: Mapping[int, int]) -> bool:

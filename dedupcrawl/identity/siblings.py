@@ -8,7 +8,7 @@ beside one that it lacks. What the text is about decides which units count:
 * If the text is about the name of its page, it is an article. Then half of its values must be its own, and beside it
   nothing counts. Sentences count if the text is brief and both have equally many: an edit removes or adds some.
 * If it is about the name of neither page, one value, fact or sentence of its own is enough.
-* Pages of two sites have names and surroundings of their own: only the text counts.
+* Pages of two sites have names and surroundings of their own: only the text counts, and the order of its sentences.
 
 A *telling* token of a name has four letters or is of a script without spaces, a *filler* ("the") is any other without
 digits. The *body* is the main text without the lines that repeat a name. A page is *about* a name whose telling tokens
@@ -17,7 +17,10 @@ are in it. *Beside* is what the page has around its main text.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
+from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.errors import DamageError
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles over one text differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
+MIN_COMMON, MAX_INVERTED = 4, 0.25  #: common sentences whose order counts, and share of their pairs in another order
 
 NAMES_IN_TEXT = "names, each in its own text"
 HEADINGS = "headings over a text that is about neither"
@@ -58,8 +62,10 @@ VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
 SENTENCES = "sentences of each text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
+ORDER = "the order of the sentences"
 
 UNPACKED = 2048  #: identities that are kept unpacked, about 3 kB each: pages of a template meet the same ones again
+_unpack = lru_cache(UNPACKED)(unpack_identity)
 
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
 UNREADABLE = "unreadable-identity"
@@ -141,7 +147,7 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
 
     Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
     texts are different pages if each has a number that the other lacks. A longer text may be read with numbers of the
-    site.
+    site. Two lists of the same short texts, as of news or jokes, have them in another order.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
@@ -158,8 +164,22 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
         return ""
     if mine.is_brief and other.is_brief and mine.inner.differs(other.inner):
         return VALUES
-    is_compared = of_template and not equal_text
-    return SENTENCES_OF_TEMPLATE if is_compared and mine.sentences.differs(other.sentences) else ""
+    if equal_text:
+        return ""
+    if are_reordered(mine.sentences.items, other.sentences.items):
+        return ORDER
+    return SENTENCES_OF_TEMPLATE if of_template and mine.sentences.differs(other.sentences) else ""
+
+
+def are_reordered(mine: Iterable[int], others: Iterable[int]) -> bool:
+    """Return whether many pairs of common sentences stand in the other order.
+
+    >>> are_reordered([1, 2, 3, 4, 9], [8, 3, 4, 1, 2]), are_reordered([1, 2, 3, 4], [2, 1, 3, 4])
+    (True, False)
+    """
+    places = {each: place for place, each in enumerate(others)}
+    pairs = [*combinations([places[each] for each in mine if each in places], 2)]
+    return len(pairs) >= comb(MIN_COMMON, 2) and sum(one > two for one, two in pairs) > MAX_INVERTED * len(pairs)
 
 
 def is_refresh(new: bytes, old: bytes) -> bool:
@@ -167,18 +187,11 @@ def is_refresh(new: bytes, old: bytes) -> bool:
 
     It is False if an identity cannot be read.
     """
-    try:
+    with suppress(DamageError):
         mine, other = _unpack(new), _unpack(old)
-    except DamageError:
-        return False
-    if mine is None or other is None:
-        return False
-    return mine.facts == other.facts and mine.names.items.keys() == other.names.items.keys()
-
-
-@lru_cache(maxsize=UNPACKED)
-def _unpack(identity: bytes) -> Identity | None:
-    return unpack_identity(identity)
+        if mine is not None and other is not None:
+            return mine.facts == other.facts and mine.names.items.keys() == other.names.items.keys()
+    return False
 
 
 class _Names(NamedTuple):

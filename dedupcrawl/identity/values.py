@@ -36,6 +36,7 @@ _PRICE_REACH = 8  #: a currency has at most three bytes, with a space after it, 
 
 #: Digits; one mark may stand between two of them: 3.5, 1,200, 2024-05-03, 10x20.
 _numbers = re.compile(rb"[0-9]+(?:[.,:/x'-][0-9]+)*").finditer
+_has_minus = re.compile(rb"(?:^|[ \0])(?:-|\xe2\x88\x92)\Z").search  #: a hyphen or minus at the beginning of a word
 _WORD_END = r"(?![a-z0-9\x80-\xff])"
 
 
@@ -285,14 +286,19 @@ def values_of(text: bytes, facts: list[bytes] | None = None) -> dict[bytes, bool
         if start >= done and count < MAX_NUMBERS:
             value, done, is_strong = _long_value(text, start, stop)
             if value:
-                values[value[:MAX_VALUE_BYTES]] = is_strong
+                values[value] = is_strong
             elif done == start:
-                values.setdefault(text[start:stop][:MAX_VALUE_BYTES], False)
+                values.setdefault(_signed(text, start, stop), False)
         if facts is not None:
             following = places[count + 1][0] if count + 1 < len(places) else len(text)
             facts.append(text[max(start - NEIGHBOURS, last) : min(stop + NEIGHBOURS, following)])
         last = stop
     return values
+
+
+def _signed(text: bytes, start: int, stop: int) -> bytes:
+    """Return a number or measure with its sign, which is always written as a hyphen."""
+    return b"-" * bool(_has_minus(text[max(0, start - 4) : start])) + text[start:stop][:MAX_VALUE_BYTES]
 
 
 def _is_counter(text: bytes, start: int, stop: int) -> bool:
@@ -323,12 +329,12 @@ def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
         if _is_change(before):
             hour = _hour_after(text, end)
             return b"", hour.end() if hour else end, False
-        return (month[1] if month else b"") + text[start:end], end, not _is_published(before)
+        return ((month[1] if month else b"") + text[start:end])[:MAX_VALUE_BYTES], end, not _is_published(before)
     measured = _is_measured(text, stop)
     if measured:
-        return text[start : measured.end()], measured.end(), True
+        return _signed(text, start, measured.end()), measured.end(), True
     price = _is_price(text[max(0, start - _PRICE_REACH) : start])
-    return (price[1] + text[start:stop], stop, True) if price else (b"", start, False)
+    return ((price[1] + text[start:stop])[:MAX_VALUE_BYTES], stop, True) if price else (b"", start, False)
 
 
 # -- sentences ----------------------------------------------------------------------------------
@@ -339,6 +345,7 @@ _MARK = rb"(?:\xe2[\x96-\x9f][\x80-\xbf] ?)"  #: U+2580 to U+27FF: forms, symbol
 _all_words = re.compile(rb"%b*(?:%b|%b)" % (_MARK, _WORD, _CHARACTER)).findall
 #: A mark ends a sentence before a space or a character without spaces around it; "。" always does.
 _parts = re.compile(rb"(?<=[.!?;])(?=[ \xe0-\xf4])|(?<=\xe3\x80\x82)").split
+sentence_heads = re.compile(rb"(?:\. |\xe3\x80\x82)(?=(.{32}))", re.DOTALL).findall  #: the bytes after full stops
 _passing, _view_parts = {*_encoded((*_COUNTED, *_CHANGED, *_PUBLISHED))}, _encoded(VIEW_PARTS)
 
 

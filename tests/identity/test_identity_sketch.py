@@ -16,6 +16,7 @@ from dedupcrawl.identity import names as names_module
 from dedupcrawl.identity.identity_codec import (
     BESIDE,
     DIGIT,
+    FEW_SENTENCES,
     FILLER,
     HASH_BITS,
     MAX_NAMES,
@@ -89,7 +90,7 @@ def flags_of(page: Page, token: str) -> NameFlags:
         (BOLT, 2, "00000000014bc69b2a0000070dd524dd5d027a6587399f69bf11021e9d4a54000001d57c3ff23320"),
         (NOTICE, 1, "0000000001a51f000000000500960523406b59807f0a021d37d7be000001b7d73f2f30"),
         (Page(url="https://a.example/", text="No name, no number."), 1, "000000000100000000000000000001728c01728c"),
-        (LINES, 1, "616263640100000000f14d027cf4af770000038846b4eec1be02b4eec1bef3"),
+        (LINES, 1, "616263640100000000f14d027cf4af770000038846b4eec1be02c1beb4eef3"),
     ],
     ids=["bolt", "other seed", "chinese", "nameless", "name line"],
 )
@@ -260,19 +261,47 @@ def test_short_facts_beyond_the_sample_are_hashed() -> None:
     assert one.shorts.differs(two.shorts)
 
 
+# -- the order of sentences ----------------------------------------------------------------------
+
+
+def lines_of(count: int) -> list[str]:
+    return [f"The ships of pier {chr(97 + n)} in the harbour were counted that day" for n in range(count)]
+
+
+def order_of(lines: list[str]) -> list[int]:
+    return [*parts(Page(url="https://a.example/", text="\n".join(lines))).sentences.items]
+
+
+@given(st.permutations(lines_of(12)))
+def test_sentences_are_in_the_order_of_the_text(lines: list[str]) -> None:
+    hashes = [order_of([line])[0] for line in lines]
+    assert order_of(lines) == hashes
+    assert order_of([*lines, *lines[3:5], lines[0]]) == hashes  # at its first place
+
+
+def test_of_a_long_text_only_the_order_of_sentences_is_known() -> None:
+    found = parts(Page(url="", text="\n".join(f"{line}. {ENGLISH}." for line in lines_of(26)))).sentences
+    assert (len(found.items), found.number, found.is_whole) == (FEW_SENTENCES, 0, False)
+    assert not found.differs(HashSample({1: 0}, 1, 1))
+    assert not HashSample({1: 0}, 1, 1).differs(found)
+
+
 # -- packing ------------------------------------------------------------------------------------
 
 seeds = st.integers(0, 2**64 - 1)
 
 
-def samples(most: int, flag: int = 0) -> st.SearchStrategy[HashSample]:
+def samples(most: int, flag: int = 0, *, is_sorted: bool = True) -> st.SearchStrategy[HashSample]:
     hashes = st.integers(0, 2**16 - 1).map(lambda each: each & ~flag)
-    return st.dictionaries(hashes, st.sampled_from([0, flag]), max_size=most + 3).map(lambda every: sample(every, most))
+    every = st.dictionaries(hashes, st.sampled_from([0, flag]), max_size=most + 3)
+    return every.map(lambda some: sample(some, most, is_sorted=is_sorted))
 
 
 names = st.dictionaries(st.integers(0, (3 << HASH_BITS) - 1), st.integers(0, 15), max_size=MAX_NAMES + 3).map(
     lambda every: sample(every, MAX_NAMES)
 )
+sentences = samples(MAX_SENTENCES, is_sorted=False)
+uncounted = sentences.map(lambda found: HashSample(found.items))
 numbers = st.integers(0, 2**16 - 1)
 identities = st.builds(
     Identity,
@@ -280,7 +309,7 @@ identities = st.builds(
     samples(MAX_VALUES),
     samples(MAX_VALUES),
     samples(MAX_VALUES, BESIDE),
-    samples(MAX_SENTENCES),
+    st.one_of(sentences, uncounted),
     numbers,
     numbers,
     st.booleans(),
@@ -292,7 +321,9 @@ identities = st.builds(
 @given(identities)
 def test_what_is_packed_is_unpacked(identity: Identity) -> None:
     packed = bytes(4) + pack_identity(identity)
-    assert unpack_identity(packed) == identity
+    found = unpack_identity(packed)
+    assert found == identity
+    assert [*found.sentences.items] == [*identity.sentences.items]
     assert 16 <= len(packed) <= 230
     for damaged in (packed[:-1], packed + b"\0", packed[1:]):
         with suppress(DamageError):  # and no other error
@@ -428,6 +459,11 @@ def test_compiled_values(text: str, beside: str, repeat: int, seed: int) -> None
 @example("x" * 3000 + "\n✓ \n" + "字" * 700 + "。 7a b7: c", 1)
 @example("a\n 更新于 3\nupdated\nread 7 times\n \n" + "✓ updated 3. " * 20, 1)
 @example("a. b; c? " + "d! 字e.字" * 40 + "。f", 1)
+@example("\n".join(f"line {chr(97 + n % 26)}{chr(97 + n // 26)} of a long text" for n in range(600)), 1)
+@example(" ".join("ab"[n % 2] * (n % 7 + 1) + "c" * (n // 9 % 31) + ". 。"[n % 3] for n in range(9000)), 1)
+@example("字。" * 2000 + "a. " * 99 + "b. " + "c" * 32, 1)
+@example("x" * 6000 + ". " + "c" * 31, 1)
+@example("-5 mm, \u22125 mm, -3 may, 3-4 a -b \u2212 5 -$5 $-5 - 5 --5 " + "-" + "7" * 40, 1)
 @example("p pr pri prin xprint " + "x" * 40 + "打印", 1)
 @example("viel dru ck druc\ndruck" + "y" * 9, 1)
 @example("word " * 300 + "://", 1)

@@ -80,8 +80,9 @@ def announcement(*changes: tuple[str, str], without: int | None = None, more: tu
         ("1,204,400", "1,188,700"),
         ("no false record", "a false record"),
         ("go on with", "end"),
+        ("11.02.", "-11.02."),
     ],
-    ids=["a number", "a price", "an amount", "a negation", "a word"],
+    ids=["a number", "a price", "an amount", "a negation", "a word", "a sign"],
 )
 def test_pages_of_one_template_are_siblings(change: tuple[str, str]) -> None:
     assert why(announcement(), announcement(change)) in {module.SENTENCES, module.VALUES}
@@ -164,6 +165,45 @@ def test_the_sentences_of_a_template_decide_however_many_they_are() -> None:
     assert different(one, two, of_template=True) == module.SENTENCES_OF_TEMPLATE
     assert different(one, two, of_template=True, equal_text=True) == ""
     assert different(one, one, of_template=True) == ""
+
+
+SHORT_TEXTS = (
+    "Two herons stood at the lock, and one of them asked for the time.",
+    "A baker sold his shadow, and had to work at noon from then on.",
+    "The mayor of Aldmere paints every bench green, but never sits down.",
+    "Nobody knew why the bell rang, least of all the man at the rope.",
+    "A fox went to school for a week, and learned to wait at the gate.",
+    "The ferry sank slowly enough for the band to finish its waltz.",
+)
+
+
+def collection(order: str, *more: str) -> Page:
+    return page("Stories", "\n".join([*(SHORT_TEXTS[int(each)] for each in order), *more]))
+
+
+@pytest.mark.parametrize("more", [(), (TERMS * 80,)], ids=["short", "long"])
+def test_two_collections_of_two_sites_have_another_order(more: tuple[str, ...]) -> None:
+    one = collection("012345", *more)
+    assert different(one, collection("345012", *more)) == module.ORDER
+    assert different(one, collection("345012", *more), equal_text=True) == ""
+    assert different(one, collection("102345", *more, "First printed in the Harbour Courier.")) == ""
+
+
+def test_the_order_of_few_common_sentences_tells_nothing() -> None:
+    assert different(collection("012"), collection("210")) == ""
+
+
+def test_on_one_site_the_order_does_not_count() -> None:
+    assert why(collection("012345"), collection("345012")) == ""
+
+
+@given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True))
+def test_common_sentences_in_another_order_are_counted(mine: list[int], others: list[int]) -> None:
+    common = [each for each in mine if each in others]
+    pairs = [(one, two) for place, one in enumerate(common) for two in common[place + 1 :]]
+    inverted = [pair for pair in pairs if others.index(pair[0]) > others.index(pair[1])]
+    expected = len(common) >= module.MIN_COMMON and len(inverted) / len(pairs) > module.MAX_INVERTED
+    assert module.are_reordered(mine, others) == module.are_reordered(others, mine) == expected
 
 
 # -- siblings -----------------------------------------------------------------------------------

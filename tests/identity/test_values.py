@@ -18,6 +18,8 @@ from dedupcrawl.text.normalize import normalize
         ("10x20 and 10 x 20", "10x20 10 20"),
         ("1,200 pieces, 3.", "1,200 3"),
         ("m3", "3"),
+        ("-11.02 and a -7 to \u22127", "-11.02 -7"),
+        ("rooms 2-4, pages 3 - 4, b-7, (-5), --6, 5-, -x", "2-4 3 4 7 5 6"),
         ("12,,3 and 3--", "12 3"),
         ("", ""),
         ("none", ""),
@@ -53,6 +55,7 @@ def test_values_are_numbers_with_the_marks_inside_them(text: str, values: str) -
         ),
         ("300元，1.2万元，500円", ["300元", "1.2万元", "500円"]),
         ("64 m2, 120 kwh, 3.5 nm, 20mm, 12 %, 气温12.5度", ["64 m2", "120 kwh", "3.5 nm", "20mm", "12 %", "12.5度"]),
+        ("-12.5 °c, \u22123 mm, -3 may 2024, $ -7", ["-12.5 °c", "-3 mm", "3 may 2024"]),
         ("is it 5 m? it is 20 kg! from $ 7", ["5 m", "20 kg", "$ 7"]),
         ("published on 3 may 2026, 12:31", []),
         ("3 marches, 4 mayors, 5 kids, 6 inns", []),
@@ -139,6 +142,10 @@ def test_numbers_that_count_readers_are_no_values(text: str) -> None:
     assert values_of(f"a {text} b".encode()) == {}
     assert values_of(f"3.5, {text}".encode()) == {b"3.5": False}
     assert values_of(text.encode()) == {}
+
+
+def test_a_sign_begins_a_line_too() -> None:
+    assert values_of("5\0-5\0\u22126".encode()) == {b"5": False, b"-5": False, b"-6": False}
 
 
 def test_values_are_examined_up_to_a_number() -> None:

@@ -119,7 +119,7 @@ identity_dealloc(IdentityObject *self)
     Py_DECREF(type);
 }
 
-/* Hashes of items, each above its flag. The caller frees the memory. */
+/* Hashes of 16 bits, each above its flag or its place. The caller frees the memory. */
 typedef struct {
     uint32_t *items;
     Py_ssize_t count, capacity;
@@ -158,15 +158,15 @@ sample_items(uint32_t *items, Py_ssize_t count, int limit, Sample *sample)
     }
     sample->size = 0;
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (i && items[i - 1] >> 1 == items[i] >> 1) {
+        if (i && items[i - 1] >> 16 == items[i] >> 16) {
             continue;
         }
         if (sample->size < limit) {
-            sample->flags[sample->size] = items[i] & 1;
-            sample->hashes[sample->size++] = (uint16_t)(items[i] >> 1);
+            sample->flags[sample->size] = (uint16_t)items[i];
+            sample->hashes[sample->size++] = (uint16_t)(items[i] >> 16);
         }
         number++;
-        total += items[i] >> 1;
+        total += items[i] >> 16;
     }
     sample->number = number < MAX_COUNT ? number : MAX_COUNT;
     sample->total = (uint16_t)total;
@@ -184,7 +184,7 @@ sample_values(const FoundValues *values, const FoundValues *others, int most, Sa
             k++;
         }
         if (k == others->count) {
-            items[count++] = (values->hashes[i] >> (32 - VALUE_BITS) | (uint32_t)!values->is_strong[i] << VALUE_BITS) << 1;
+            items[count++] = (values->hashes[i] >> (32 - VALUE_BITS) | (uint32_t)!values->is_strong[i] << VALUE_BITS) << 16;
         }
     }
     sample_items(items, count, most, sample);
@@ -333,7 +333,7 @@ add_lines(const IdentityObject *self, Span text, int is_beside, Items *found)
         uint32_t hash;
         stop = stop == NULL ? end : stop;
         if (hash_line(self, line, stop - line, may_be_of_view, &hash)
-            && !add_item(found, hash >> (32 - VALUE_BITS) << 2 | (unsigned)is_beside)) {
+            && !add_item(found, hash >> (32 - VALUE_BITS) << 17 | (unsigned)is_beside)) {
             return 0;
         }
         line = stop + 1;
@@ -399,9 +399,9 @@ is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py
            || (kinds & MAY_BE_COUNTER && longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end);
 }
 
-/* The words of a sentence, each with a space after it. */
+/* The words of a sentence of a text that is not long, each with a space after it. */
 typedef struct {
-    Items found; /* the sentences before it */
+    Items found; /* the sentences before it, with their places */
     int has_address;
     Py_ssize_t size;
     uint8_t words[MAX_SENTENCE_BYTES + MAX_TOKEN_BYTES + 1];
@@ -411,9 +411,11 @@ static int
 end_sentence(const IdentityObject *self, Sentence *sentence)
 {
     Py_ssize_t size = sentence->size > MAX_SENTENCE_BYTES ? MAX_SENTENCE_BYTES : sentence->size - 1;
+    Items *found = &sentence->found;
     int is_left_out = size < 0 || sentence->has_address;
     sentence->size = sentence->has_address = 0;
-    return is_left_out || add_item(&sentence->found, hash_bytes(&self->hash, sentence->words, size) >> 16 << 1);
+    return is_left_out
+           || add_item(found, (hash_bytes(&self->hash, sentence->words, size) & 0xFFFF0000u) | (uint32_t)found->count);
 }
 
 /* Append a word; "rest" is the number of bytes from its first one to the end of the text. */
@@ -477,6 +479,23 @@ add_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, 
     return done && end_sentence(self, sentence);
 }
 
+/* Put sentences in the order of their places. */
+static void
+order_by_place(Sample *sample)
+{
+    for (int i = 1; i < sample->size; i++) {
+        uint16_t hash = sample->hashes[i], place = sample->flags[i];
+        int at = i;
+        for (; at && sample->flags[at - 1] > place; at--) {
+            sample->hashes[at] = sample->hashes[at - 1];
+            sample->flags[at] = sample->flags[at - 1];
+        }
+        sample->hashes[at] = hash;
+        sample->flags[at] = place;
+    }
+    memset(sample->flags, 0, sizeof sample->flags);
+}
+
 /* Sample the sentences of lines. */
 Outcome
 read_sentences(const IdentityObject *self, Span lines, int most, Sample *sample)
@@ -494,6 +513,7 @@ read_sentences(const IdentityObject *self, Span lines, int most, Sample *sample)
     }
     if (done) {
         sample_items(sentence.found.items, sentence.found.count, most, sample);
+        order_by_place(sample);
     }
     free(sentence.found.items);
     return done ? DONE : NO_MEMORY;

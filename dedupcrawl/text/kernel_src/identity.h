@@ -23,6 +23,7 @@ enum {
     MAX_SHORT = 40,
     MAX_NAME_CHARS = 1000,
     MAX_LISTED = 6000,
+    HEAD_BYTES = 32, /* of a sentence of a long text */
     MAX_BRIEF = 2000,
     MIN_TELLING_LENGTH = 4,
     LONG_NAME = 4,
@@ -59,12 +60,12 @@ typedef struct {
     int count;
 } Names;
 
-/* The lowest hashes of a page, sorted. */
+/* The lowest hashes of a page; sentences are in the order of the text, others sorted. */
 typedef struct {
     uint16_t hashes[MAX_SENTENCES];
-    uint8_t flags[MAX_SENTENCES];
+    uint16_t flags[MAX_SENTENCES];
     int size;
-    uint32_t number; /* of all hashes */
+    uint32_t number; /* of all hashes; 0 with hashes: not known */
     uint16_t total;  /* their sum */
 } Sample;
 
@@ -134,6 +135,9 @@ void read_values(const IdentityObject *self, Span text, Span beside, int most, S
 Outcome read_shorts(const IdentityObject *self, Span beside, Span lines, Sample *sample);
 Outcome read_sentences(const IdentityObject *self, Span lines, int most, Sample *sample);
 int has_view_word(const IdentityObject *self, Span lines);
+
+/* heads.c */
+void read_heads(const IdentityObject *self, Span text, Sample *sample);
 
 /* page_identity.c */
 PyObject *identity_sketch(IdentityObject *self, PyObject *args);

@@ -365,6 +365,8 @@ make_parts(const IdentityObject *self, const PageTexts *page, const ReadPage *re
     if (outcome == DONE && read->is_listed) {
         outcome = read_sentences(self, (Span){read->said.bytes, read->said.size},
                                  read->is_article ? FEW_SENTENCES : MAX_SENTENCES, &parts->sentences);
+    } else if (!read->is_listed) { /* the number stays 0 */
+        read_heads(self, page->normalized, &parts->sentences);
     }
     if (outcome == DONE && !read->is_about) {
         outcome = read_shorts(self, read->stated, read->lines, &parts->shorts);

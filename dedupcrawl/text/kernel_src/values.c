@@ -336,8 +336,16 @@ hour_after(Source text, Py_ssize_t at)
 typedef struct {
     Py_ssize_t start, stop; /* of the value; equal: the number is part of no longer value */
     Py_ssize_t end;         /* numbers before it are done; 0: none is */
-    int is_strong;
+    int is_strong, has_sign;
 } LongValue;
+
+/* Whether a hyphen or minus stands before a number, at the beginning of a word. */
+static int
+has_sign(Source text, Py_ssize_t start)
+{
+    Py_ssize_t at = start - (has(text, start - 1, "-") ? 1 : has(text, start - 3, "\xe2\x88\x92") ? 3 : 0);
+    return at < start && (at == 0 || text.bytes[at - 1] == ' ' || text.bytes[at - 1] == 0);
+}
 
 /* Find the date, price or measure that a number is part of. */
 static LongValue
@@ -357,16 +365,16 @@ long_value(Source text, Py_ssize_t start, Py_ssize_t stop)
             return (LongValue){.end = hour_after(text, end)};
         }
         int is_strong = !is_stamp(&text.words[PUBLISHED], text.bytes, said, start);
-        return (LongValue){month >= 0 ? month : start, end, end, is_strong};
+        return (LongValue){month >= 0 ? month : start, end, end, is_strong, 0};
     }
     Py_ssize_t unit = skip(text, stop, " "), end = find(text, UNITS, unit, AT_WORDS);
     end = end < 0 ? find(text, UNITS_OPEN, unit, ANYWHERE) : end;
     if (end >= 0) {
-        return (LongValue){start, end, end, 1};
+        return (LongValue){start, end, end, 1, has_sign(text, start)};
     }
     Py_ssize_t currency = start - (start && text.bytes[start - 1] == ' ');
     Py_ssize_t price = find_back(text, CURRENCIES, currency, AT_ASCII);
-    return price >= 0 ? (LongValue){price, stop, stop, 1} : (LongValue){.end = 0};
+    return price >= 0 ? (LongValue){price, stop, stop, 1, 0} : (LongValue){.end = 0};
 }
 
 uint32_t
@@ -402,7 +410,9 @@ static void
 add_value(FoundValues *found, const ByteHash *hash, Source text, LongValue value, int may_replace)
 {
     Py_ssize_t size = value.stop - value.start;
-    uint32_t hashed = hash_bytes(hash, text.bytes + value.start, size < MAX_VALUE_BYTES ? size : MAX_VALUE_BYTES);
+    uint32_t crc = value.has_sign ? add_to_crc(hash, CRC_START, (const uint8_t *)"-", 1) : CRC_START;
+    crc = add_to_crc(hash, crc, text.bytes + value.start, size < MAX_VALUE_BYTES ? size : MAX_VALUE_BYTES);
+    uint32_t hashed = end_of_crc(crc);
     int i = 0;
     while (i < found->count && found->hashes[i] != hashed) {
         i++;
@@ -454,7 +464,8 @@ find_values(const WordSet *words, const ByteHash *hash, const uint8_t *bytes, Py
             }
         }
         if (count < MAX_NUMBERS && start >= done) {
-            add_value(found, hash, text, (LongValue){.start = start, .stop = stop}, 0);
+            LongValue number = {.start = start, .stop = stop, .has_sign = has_sign(text, start)};
+            add_value(found, hash, text, number, 0);
         }
         if (facts != NULL) {
             Py_ssize_t from = start - NEIGHBOURS > last ? start - NEIGHBOURS : last;
