@@ -64,6 +64,7 @@ MAX_BESIDE_TEXT = 3000.0  #: positive scores of the texts beside a short one tha
 COLONS = (":", "：")
 TITLE_ENTRY = "title="  #: beginning of the entry in the metadata that has the ``<title>``
 MIN_REPEATED_BYTES = 100  #: a block of at least this length with the text of an earlier one is a second copy
+QUOTATION = "blockquote"  #: the tag with which the head of its container begins
 NAMING = {TERM: ("dd", "p"), "td": ("td",)}  #: tags of names, and of the blocks that they may name
 
 
@@ -207,10 +208,12 @@ def linked_sections(titles: Sequence[RawBlock]) -> set[int]:
 
 
 def around_sections(container: int, parents: Sequence[int], heads: Sequence[str], sections: set[int], last: int) -> int:
-    """Return the container around all sections that a container is in: each section is a part of one text.
+    """Return the container around all sections and quotations that a container is in: each is a part of one text.
+
+    A line below a long quotation is what tells the page from other answers, and from the page that it quotes.
 
     Args:
-        container: the container, which is returned if it is in no section.
+        container: the container, which is returned if it is in neither.
         parents: for each container its parent.
         heads: for each container ``tag class id``.
         sections: those known by the mark of a permalink; those known by their class are added.
@@ -218,7 +221,7 @@ def around_sections(container: int, parents: Sequence[int], heads: Sequence[str]
     """
     found = container
     while container >= 0 and container != last:
-        if container in sections or is_section(heads[container]):
+        if container in sections or is_section(heads[container]) or heads[container].startswith(QUOTATION):
             found = max(0, parents[container])
         container = parents[container]
     return found

@@ -59,6 +59,17 @@ def test_the_longest_section_of_a_manual_is_not_the_text(section: str) -> None:
     assert SECOND[::-1] in page.text
 
 
+@pytest.mark.parametrize(
+    "quote", ["<blockquote>{}</blockquote>", '<blockquote class="quote"><div>{}</div></blockquote>']
+)
+def test_a_short_answer_to_a_long_quotation_is_main_text(quote: str) -> None:
+    """The quotation is most of the text, and the same on the pages of all answers."""
+    quoted = quote.format("".join(f"<p>{number} {PARAGRAPH}</p>" for number in range(5)))
+    page = read_page(f"<body><div>{' '.join(links(4))}</div><div>{quoted}<p>{SHORT}</p></div>")
+    assert reason_of(page, SHORT) == MAIN_TEXT
+    assert f"4 {PARAGRAPH}" in page.text
+
+
 @pytest.mark.parametrize("widget", ["{}", '<div class="live-editor">{}</div>'])
 def test_each_line_of_a_listing_is_an_element(widget: str) -> None:
     """Otherwise the lines are labels, and a long listing cuts the text in two."""
