@@ -37,7 +37,15 @@ from dedupcrawl.page.rules import (
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
 from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
-from dedupcrawl.page.structure import HEADINGS, MAX_BESIDE_TEXT, join_leading_facts, listed_headings, mark_discussion
+from dedupcrawl.page.structure import (
+    HEADINGS,
+    MAX_BESIDE_TEXT,
+    folded_line,
+    join_leading_facts,
+    listed_headings,
+    mark_discussion,
+    page_title,
+)
 from dedupcrawl.page.time_limit import check_time
 
 if TYPE_CHECKING:
@@ -51,6 +59,7 @@ if TYPE_CHECKING:
 
 # Measured on the labelled page sets aeb and cwced (docs/methods.md, "The readers compared").
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
+MIN_TITLED = 4  #: characters of a line that names a page because it is a part of its title
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 #: Of text that is compared elsewhere, or never.
 COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK, REPLIES}
@@ -361,19 +370,35 @@ def _heading_place(tree: BlockTree, reasons: list[str]) -> int:
     """Return the place of the block that names the page, or -1.
 
     It is the only ``<h1>`` that is no link. On a page without any, for example a view for printers, it is the
-    last ``<h2>`` before the main text.
+    last ``<h2>`` before the main text. One that the title does not repeat may head a section: then it is the last
+    line there that is a part of the title, as on pages of Doxygen.
     """
     headings = [place for place, block in enumerate(tree.blocks) if block[5] == "h1"]
     if headings:
         own = [place for place in headings if not tree.blocks[place][2]]
         return own[0] if len(own) == 1 else -1
-    named = -1
+    lines = _lines_before_text(tree, reasons)
+    named = next((place for place in reversed(lines) if tree.blocks[place][5] == "h2"), -1)
+    title = folded_line(page_title(tree.metadata))
+    if named < 0 or folded_line(tree.blocks[named][0]) in title:
+        return named
+    return next((place for place in reversed(lines) if _is_part(folded_line(tree.blocks[place][0]), title)), named)
+
+
+def _lines_before_text(tree: BlockTree, reasons: list[str]) -> list[int]:
+    """Return the places of the blocks without links before the main text, and of an ``<h2>`` with which it begins."""
+    found = []
     for place, (block, reason) in enumerate(zip(tree.blocks, reasons, strict=True)):
-        if block[5] == "h2" and not block[2]:
-            named = place
-        elif reason in KEPT_REASONS:
+        if reason in KEPT_REASONS and (block[5] != "h2" or block[2]):
             break
-    return named
+        if not block[2]:
+            found.append(place)
+    return found
+
+
+def _is_part(line: str, title: str) -> bool:
+    """Return whether whole words of a title are a line; one that is all of it may be the name of the site."""
+    return len(line) >= MIN_TITLED and line != title and re.search(rf"\b{re.escape(line)}(?!\w)", title) is not None
 
 
 def _visible(tree: BlockTree, reasons: list[str], kind: Kind) -> str:

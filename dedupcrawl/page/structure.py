@@ -161,8 +161,8 @@ def title_container(titles: Sequence[RawBlock], metadata: Sequence[str]) -> int:
     found = [block for block in titles if block[5] == "h1" and not block[2]]
     if len(found) < 2:
         return -1
-    title = _folded(page_title(metadata))
-    found = [block for block in found if _folded(block[0]) in title]
+    title = folded_line(page_title(metadata))
+    found = [block for block in found if folded_line(block[0]) in title]
     longest = max([block[1] for block in found], default=0)
     places = [block[6] for block in found if block[1] == longest]
     return places[0] if len(places) == 1 else -1
@@ -173,8 +173,8 @@ def headings(tree: BlockTree) -> list[int]:
     found = [block[6] for block in tree.blocks if block[5] == "h1" and not block[2]]
     if found:
         return found
-    title = _folded(page_title(tree.metadata))
-    named = [block for block in tree.blocks if block[5] in NAMING_HEADINGS and _folded(block[0]) in title]
+    title = folded_line(page_title(tree.metadata))
+    named = [block for block in tree.blocks if block[5] in NAMING_HEADINGS and folded_line(block[0]) in title]
     return [max(reversed(named), key=lambda block: block[1])[6]] if named else []
 
 
@@ -183,7 +183,8 @@ def page_title(metadata: Sequence[str]) -> str:
     return next((entry.partition("=")[2].strip() for entry in metadata if entry.startswith(TITLE_ENTRY)), "")
 
 
-def _folded(text: str) -> str:
+def folded_line(text: str) -> str:
+    """Return a text in lower case, its white space as single spaces."""
     return " ".join(text.split()).casefold()
 
 
