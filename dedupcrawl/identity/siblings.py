@@ -212,7 +212,7 @@ class _Names(NamedTuple):
     def why_different(self, *, equal_text: bool, same_layout: bool) -> str:
         """Return how the names differ; "" if they may be those of one page."""
         if not self.mine or not self.others:
-            return NAME_OF_ONE if any(_names_one(*each) for each in self._both) else ""
+            return NAME_OF_ONE if any(_names_one(*each, same_layout) for each in self._both) else ""
         if min(self.mine) < TELLING > min(self.others):
             return NUMBERS_IN_NAMES
         if not equal_text:
@@ -267,16 +267,17 @@ def _telling(keys: Iterable[int]) -> int:
     return sum(key < FILLER for key in keys)
 
 
-def _names_one(names: HashSample, lacking: Sequence[int], other: HashSample) -> bool:
+def _names_one(names: HashSample, lacking: Sequence[int], other: HashSample, same_layout: bool) -> bool:
     """Return whether one page has a name that the other lacks entirely, and the text is not about it.
 
-    The other page may be a view of any page with this text.
+    The other page may be a view of any page with this text, but not if the heading adds words to its heading.
     """
-    own = _heading(names) or frozenset(names.items)
-    if not lacking or not own <= {*lacking} or about(names.items, own) >= MIN_ABOUT:
+    own, heading = _heading(names) or frozenset(names.items), _heading(other)
+    if not lacking or about(names.items, own) >= MIN_ABOUT:
         return False
+    if not own <= {*lacking}:
+        return bool(same_layout and heading and heading < _heading(names) and _telling(own & {*lacking}))
     # Its own heading may be one that many pages have, and its title may contain that of the other.
-    heading = _heading(other)
     is_titled_like = all(names.items.get(key, 0) & TITLE for key in heading)
     return not (heading and is_titled_like and about(other.items, heading) >= MIN_ABOUT)
 

@@ -436,6 +436,18 @@ def test_a_name_with_one_word_more_is_another_one_if_the_lines_differ(more: int)
     assert why(one, replace(one, title="Aggregate manual", text=one.text + "More.")) == ""
 
 
+def test_a_heading_that_adds_words_to_another_one_over_a_text_about_neither() -> None:
+    """The pages have one template and a heading each, so neither is a view of the other. A correction is about both."""
+    names = ("Hex bolt", "Long hex bolt", "Long brass hex bolt")
+    one, two, three = map(page, names)
+    assert why(one, two) == why(two, three) == why(one, three) == module.NAME_OF_ONE
+    assert why(page("六角螺栓"), page("加长六角螺栓")) == module.NAME_OF_ONE
+    assert why(one, page("Hex bolt", title="Long hex bolts | Harbour Shop")) == ""
+    assert why(one, page("Print: hex bolt")) == ""
+    story = ("Harbour froze over", "Harbour froze over again")
+    assert why(*(page(name, STORY, title="News") for name in story)) == ""
+
+
 BULLETIN = "\nOn Tuesday the ferries stood at their piers: the harbour froze over in the night, and no ship left."
 OTHER_BULLETIN = "\nOn Tuesday the Norden theatre opened its season with a comedy by a local author."
 
