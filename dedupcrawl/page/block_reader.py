@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 # Measured on the labelled page sets aeb and cwced (docs/methods.md, "The readers compared").
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_TITLED = 4  #: characters of a line that names a page because it is a part of its title
+MIN_FOUND = 0.5  #: share of the text that the block model chose, which the rules must have found to be compared
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 #: Of text that is compared elsewhere, or never.
 COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK, REPLIES}
@@ -166,9 +167,11 @@ def _is_compared(reading: ChoiceResult, corrected: ChoiceResult) -> bool:
     """Return whether the choice of the rules is compared, although the block model may have corrected it.
 
     The model cuts the same article differently on two sites, so two articles are compared by the rules. A shorter text
-    by the rules may be any part of the site: then the choice of the model is compared.
+    by the rules may be any part of the site: then the choice of the model is compared. So it is if the rules found
+    less than half of it: one post of several, or a part beside the text.
     """
-    return corrected is reading or min(reading.in_sentences, corrected.in_sentences) >= MIN_ARTICLE_BYTES
+    found, chosen = reading.in_sentences, corrected.in_sentences
+    return corrected is reading or (min(found, chosen) >= MIN_ARTICLE_BYTES and found >= MIN_FOUND * chosen)
 
 
 def with_main_text(

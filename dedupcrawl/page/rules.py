@@ -169,6 +169,8 @@ VIEW_PARTS = word_set("""
     geprint udskr utskr tulostettu vytišt vytlač nyomtat tipărit yazdır natisnjen ispisano otisnut atspausd izdruk
     prindi trükitud prentað εκτυπ εκτύπ طبع چاپ הודפס 打印 列印 印刷 인쇄
 """)
+#: The same in Chinese with the name of the site first, and its address.
+_printed_by = re.compile(r"本[页頁文]由.{1,30}?(?:打印|列印|印制).{0,4}(?:网址|網址|地址|链接|連結)").match
 _has_host = re.compile(r"(?<![\w@.])(?:[^\W_][\w-]*\.)+[a-z]{2,}(?=[/\s,;)]|\.?\Z)", re.IGNORECASE).search
 _digit = re.compile(r"\d").search
 #: A time of editing, or a number of readers: beside the counted word only. Words may be joined by the layout
@@ -329,6 +331,8 @@ def is_stamp(text: str, length: int) -> bool:
     [True, True, False]
     >>> [is_stamp(text, 50) for text in ("Распечатано с https://example.org/a", "Gedruckt von gazette.example")]
     [True, True]
+    >>> is_stamp("本页由水苑资讯打印，网址：/Print.aspx?id=315", 60)
+    True
     """
     if length > MAX_STAMP_BYTES:
         return False
@@ -336,6 +340,8 @@ def is_stamp(text: str, length: int) -> bool:
     if _digit(text) is not None and any(map(text.lower().__contains__, _STAMP_KEYS)) and _stamp(text) is not None:
         return True
     if ("://" in text or "www." in text) and (_is_url(text) is not None or _printed_from(text) is not None):
+        return True
+    if _printed_by(text) is not None:
         return True
     return _printed_from(text) is not None and (_has_host(text) is not None or _date_with_year(text) is not None)
 

@@ -12,6 +12,8 @@ from dedupcrawl.decision import Verdict
 from dedupcrawl.page import ReadOptions
 from dedupcrawl.stores.base import Record
 from dedupcrawl.text.features import compared_text
+from dedupcrawl.tools.evaluation.extraction import load_pages
+from tests.data import data
 from tests.sites.kinds import build
 
 READERS = ("topic", "text")
@@ -72,3 +74,9 @@ def test_a_short_text_by_the_rules_is_not_compared() -> None:
 def test_other_readers_have_one_text(reader: str) -> None:
     for html, page in split_pages():
         assert read_page(html, page.url, options=ReadOptions(reader=reader)).compared is None
+
+
+def test_no_small_part_of_a_labelled_page_is_compared_alone() -> None:
+    for labelled in load_pages(data("pages", "wcxb"), lambda rows: rows[::9]):
+        page = read_page(labelled.html, labelled.url)
+        assert len(page.compared or page.text) >= 0.4 * len(page.text), labelled.url
