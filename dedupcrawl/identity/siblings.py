@@ -276,7 +276,7 @@ def _names_one(names: HashSample, lacking: Sequence[int], other: HashSample, sam
     if not lacking or about(names.items, own) >= MIN_ABOUT:
         return False
     if not own <= {*lacking}:
-        return bool(same_layout and heading and heading < _heading(names) and _telling(own & {*lacking}))
+        return same_layout and frozenset() < heading < own and _telling(own & {*lacking}) > 0
     # Its own heading may be one that many pages have, and its title may contain that of the other.
     is_titled_like = all(names.items.get(key, 0) & TITLE for key in heading)
     return not (heading and is_titled_like and about(other.items, heading) >= MIN_ABOUT)
