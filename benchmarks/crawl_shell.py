@@ -36,6 +36,7 @@ class NullDeduplicator:
     store = SimpleNamespace(remote=False, publish=lambda _: None, scraped_many=lambda _: None)
     scheme = ""
     lapses = 0
+    site_memory = None
 
     def __init__(self) -> None:
         self._ids = count(1)
