@@ -150,7 +150,8 @@ def _config(
 
 
 def _check_judges_pages(config: Config) -> None:
-    if any(isinstance(each, Combined) and each.fields for each in build_detectors(config)):
+    detectors = build_detectors(replace(config, seed=0))  # the seed may be that of a store
+    if any(isinstance(each, Combined) and each.fields for each in detectors):
         accepted = "a project whose DEDUP_ITEM_FIELDS is no dict, for pages have no fields; or add --detector NAME"
         raise SettingError("--project", True, accepted)
 

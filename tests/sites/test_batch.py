@@ -22,7 +22,11 @@ def rows_of(seed: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("seed", "config"),
-    [(1, Config()), (1, Config(scope="other-hosts")), (0, Config(drop=DROP | {Relation.SIBLING, Relation.REFRESHED}))],
+    [
+        (1, Config(site_memory=False)),  # with it, a batch knows the sites before it compares
+        (1, Config(scope="other-hosts", site_memory=False)),
+        (0, Config(drop=DROP | {Relation.SIBLING, Relation.REFRESHED}, site_memory=False)),
+    ],
     ids=["1", "other hosts", "siblings dropped"],
 )
 def test_the_verdicts_are_those_of_a_crawl(tmp_path: Path, seed: int, config: Config) -> None:
