@@ -5,7 +5,7 @@ secret seed of the store after its length in 1 byte, which is 0 if there is none
 each committed record as :mod:`dedupcrawl.stores.records` encodes it, after its length in 4 bytes; a length of
 0; the number of records in 8 bytes; each table of a site (:mod:`dedupcrawl.stores.site_tables`), after the lengths of
 name and table in 4 bytes each, and two lengths of 0; the BLAKE2b-128 checksum of all bytes before. Numbers are
-big-endian. A file of version 4 has no tables, and can be imported.
+big-endian.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     RecordCheck = Callable[[Record], None]  # raises ``DamageError`` for a record that does not belong into a store
 
 MAGIC = b"dedupcrawl export "
-VERSION = b"5"
-WITHOUT_TABLES = b"4"  #: the version before there were tables of sites
+VERSION = b"6"
 MAX_LINE_BYTES = 1 << 20
 MAX_RECORD_BYTES = 1 << 25  #: of a record; the largest sketches of a page of 10 MB have a quarter of it
 MAX_NAME_BYTES = 4 * MAX_SITE_CHARS
@@ -53,7 +52,6 @@ class ExportHeader:
     namespace: str
     scheme: str  #: JSON
     records: int  #: number of records in the file
-    has_tables: bool = True  #: whether it is of a version that has tables of sites
     secret: SecretSeed | None = field(default=None, repr=False)  #: the secret seed of its store
 
 
@@ -129,7 +127,7 @@ def read_header(
         for count, record in enumerate(_read_records(path, stream), 1):
             _check_record(path, count - 1, record, check)
             advance()
-        _read_to_end(path, stream, header, lambda _: None)
+        _read_to_end(path, stream, lambda _: None)
         return replace(header, records=count)
 
 
@@ -176,7 +174,7 @@ def import_records(
             store.merge_sites(new)
             sites += len(new)
 
-        _read_to_end(path, stream, header, file)
+        _read_to_end(path, stream, file)
         return replace(counts, sites=sites)
 
 
@@ -264,7 +262,7 @@ def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     first = stream.read_line()
     if not first.startswith(MAGIC):
         raise StoreError(f"The file {path} is not an export of a store.")
-    if first not in {MAGIC + VERSION, MAGIC + WITHOUT_TABLES}:
+    if first != MAGIC + VERSION:
         version = first.removeprefix(MAGIC).decode("ascii", "replace")
         raise StoreError(f"The file {path} has version {version}, and this release reads version {VERSION.decode()}.")
     about = parse_scheme(stream.read_line(), MAX_SCHEME_DEPTH + 1) or {}
@@ -275,7 +273,7 @@ def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     if size not in {0, SECRET_BYTES}:
         raise StoreError(f"The file {path} is damaged: its header cannot be read.")
     secret = SecretSeed.from_stored(stream.read(size))
-    return ExportHeader(str(namespace), scheme_json(scheme), 0, first == MAGIC + VERSION, secret)
+    return ExportHeader(str(namespace), scheme_json(scheme), 0, secret)
 
 
 def _read_records(path: Path, stream: _ChecksumFile) -> Iterator[Record]:
@@ -289,11 +287,9 @@ def _read_records(path: Path, stream: _ChecksumFile) -> Iterator[Record]:
         raise _checksum_error(path)
 
 
-def _read_to_end(
-    path: Path, stream: _ChecksumFile, header: ExportHeader, file: Callable[[Mapping[str, bytes]], None]
-) -> None:
+def _read_to_end(path: Path, stream: _ChecksumFile, file: Callable[[Mapping[str, bytes]], None]) -> None:
     """Read what follows the records, and pass the tables of sites on; some of them at a time."""
-    for some in chunked(_read_tables(path, stream) if header.has_tables else (), CHUNK):
+    for some in chunked(_read_tables(path, stream), CHUNK):
         file(dict(some))
     checksum = stream.checksum.digest()
     if stream.stream.read(len(checksum) + 1) != checksum:

@@ -5,12 +5,13 @@ without the GIL. A ``ValueError`` is raised for arrays of another size and for v
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 from typing_extensions import Buffer
 
 VERSION: int  # of the calls; an extension of another version is not used
 _R = TypeVar("_R", bound=tuple[Any, Any, Any])
+_Sample: TypeAlias = tuple[dict[int, int], int, int]  # of an identity: hash → flags, number, total
 
 @final
 class Normalizer:
@@ -168,3 +169,6 @@ def relate_sketches(
     /,
 ) -> bytes:
     """Return for each of the others a byte: its place in ``RELATIONS`` of :mod:`dedupcrawl.detectors.minhash`."""
+
+def unpack_sketch(sketch: bytes, /) -> tuple[_Sample, _Sample, _Sample, _Sample, _Sample, int, int, bool, bool, int]:
+    """Return the fields of :class:`dedupcrawl.identity.identity_codec.Identity`; ``ValueError`` if it is damaged."""

@@ -134,6 +134,7 @@ static PyMethodDef functions[] = {
     METHOD("weigh_bits", module_weigh_bits, METH_FASTCALL),
     METHOD("count_lines", module_count_lines, METH_FASTCALL),
     METHOD("relate_sketches", module_relate_sketches, METH_VARARGS),
+    METHOD("unpack_sketch", module_unpack_sketch, METH_O),
     {NULL, NULL, 0, NULL},
 };
 

@@ -371,7 +371,8 @@ make_parts(const IdentityObject *self, const PageTexts *page, const ReadPage *re
     if (outcome == DONE && !read->is_about) {
         outcome = read_shorts(self, read->stated, read->lines, &parts->shorts);
     }
-    parts->flags = (unsigned int)(IS_BRIEF * read->is_brief | IS_ARTICLE * read->is_article);
+    parts->is_brief = (unsigned int)read->is_brief;
+    parts->is_article = (unsigned int)read->is_article;
     parts->around = page->around;
     parts->body = read->body == NULL ? 0 : hash_body(page, read->stripped);
     return outcome;

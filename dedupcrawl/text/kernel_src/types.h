@@ -94,6 +94,9 @@ PyObject *sketch_as_bytes(unsigned char tag, Py_ssize_t length, Py_ssize_t shing
 void make_crc_tables(void);
 PyObject *module_count_lines(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
+/* packing.c */
+PyObject *module_unpack_sketch(PyObject *module, PyObject *sketch);
+
 /* Run a statement; without the GIL if the work is long. */
 #define RUN(work, statement)               \
     do {                                   \
