@@ -81,23 +81,23 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         seed: key of the hashes, 0…2⁶⁴ - 1.
         fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
-    sketcher, sketch = _sketcher_of(seed), None
-    if sketcher is not None:
-        named = [folded_name(name, fold_chinese=fold_chinese) for name in (page.heading, page.title)]
-        plain, folding = normalizer(False), normalizer(fold_chinese)
-        shown, texts = (page.heading, page.title), (page.text, page.rest)
-        others, around = (page.stated, page.beside), _hash_around(page)
-        sketch = sketcher.sketch((named[0], named[1]), shown, texts, *others, text, plain, folding, seed, around)
-    if sketch is None:  # also of a text with combining marks, which compiled code leaves to Python
+    if is_compiled():
+        heading, title = (folded_name(name, fold_chinese=fold_chinese) for name in (page.heading, page.title))
+        shown, texts, tables = (
+            (page.heading, page.title),
+            (page.text, page.rest),
+            map(normalizer, (False, fold_chinese)),
+        )
+        others = (page.stated, page.beside)
+        sketch = _sketcher_of(seed).sketch((heading, title), shown, texts, *others, text, *tables, seed)
+    else:
         sketch = reference_sketch(page, text, seed, fold_chinese=fold_chinese)
     return with_layout(page.layout, sketch, page.removed)
 
 
 @lru_cache(CACHED_SEEDS)
-def _sketcher_of(seed: int) -> IdentitySketcher | None:
-    """Return the compiled sketcher with the hashes of a seed; None if there is none."""
-    if not is_compiled():
-        return None
+def _sketcher_of(seed: int) -> IdentitySketcher:
+    """Return the compiled sketcher with the hashes of a seed."""
     forwards, backwards = word_sets()[:-BACKWARDS], word_sets()[-BACKWARDS:]
     sets = (*forwards, tuple(each.encode() for each in VIEW_WORDS), *backwards)
     made: IdentitySketcher = loaded().IdentitySketcher(

@@ -28,7 +28,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.stores.site_tables import MAX_SITE_CHARS, SiteTable, SiteView, unpack_site
 from dedupcrawl.text.features import compared_text
-from dedupcrawl.text.lines import MAX_READ_LINES, LineCounts, count_lines, without_lines
+from dedupcrawl.text.lines import MAX_READ_LINES, LineCounts, LineLimits, count_lines, without_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +44,8 @@ MIN_LEFT_BYTES = 600  #: if less would be left of a text, all of it is compared:
 MIN_LEFT_SHARE = 0.1  #: the same as a share of the text
 MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this share of it is not known
 MIN_LINE_BYTES = 20  #: shorter lines are not counted: cells and labels are many, and weigh little
-FIRST_LINES, LAST_LINES = 6, 10  #: new lines of a page that are counted: what a site repeats stands at either end
+#: Beside the lines that its site has had, the first and last new ones of a page: what a site repeats stands at either end.
+COUNTED_LINES = LineLimits(MIN_LINE_BYTES, first=6, last=10)
 MIN_LISTED = 2  #: linked headings within the main text of a page that lists others
 MAX_LOADED_LINES = 400_000  #: entries of all tables in a process, about 40 MB
 EXCHANGE_PAGES = 128  #: pages that a process counts before the store gets its counts
@@ -102,7 +103,7 @@ class SiteTracker:
         lines = self._lines_of(text, site)
         if not lines.total:
             return None
-        counted, fresh = counted_lines(lines) if has_own_text(lines) and not is_list(page) else ((), 0)
+        counted, fresh = (lines.counted, lines.fresh) if has_own_text(lines) and not is_list(page) else ((), 0)
         return SiteView(site, counted, *compared_part(text, lines), new=fresh)
 
     def repeated(self, page: Page) -> list[RepeatedText]:
@@ -115,7 +116,7 @@ class SiteTracker:
         """Return the lines of a text, and on how many pages of the site each is."""
         self._load(site)
         with self._lock:
-            return count_lines(text, self._table(site).lines, KNOWN_PAGES)
+            return count_lines(text, self._table(site).lines, KNOWN_PAGES, COUNTED_LINES)
 
     def count(self, view: SiteView | None) -> None:
         """Count the lines of a page that is kept.
@@ -229,26 +230,7 @@ def compared_part(text: str, lines: LineCounts) -> ComparedPart:
         return ComparedPart(is_template=True)
     if not lines.known or left < max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * lines.total):
         return ComparedPart()
-    return ComparedPart(without_lines(text, [pages >= KNOWN_PAGES for pages in lines.pages]))
-
-
-def counted_lines(lines: LineCounts) -> tuple[tuple[int, ...], int]:
-    """Return the hashes of the lines to count, and how many of them are new.
-
-    Those are the lines that the site has had, and the first and last new ones.
-    """
-    hashes, sizes, counts = lines[:3]
-    if lines.new == lines.total:
-        return _ends([line for line, size in zip(hashes, sizes, strict=True) if size >= MIN_LINE_BYTES])
-    long = [(line, count) for line, size, count in zip(hashes, sizes, counts, strict=True) if size >= MIN_LINE_BYTES]
-    new, fresh = _ends([line for line, count in long if not count])
-    return (*[line for line, count in long if count], *new), fresh
-
-
-def _ends(lines: list[int]) -> tuple[tuple[int, ...], int]:
-    """Return the first and the last lines, and how many these are."""
-    some = lines[:FIRST_LINES] + lines[-LAST_LINES:] if len(lines) > FIRST_LINES + LAST_LINES else lines
-    return tuple(some), len(some)
+    return ComparedPart(without_lines(text, lines.pages, KNOWN_PAGES))
 
 
 def is_list(page: Page) -> bool:

@@ -41,7 +41,7 @@
 #endif
 
 /* The outcome of code that runs without the GIL and so cannot raise an exception. */
-typedef enum { DONE, NEEDS_PYTHON, NO_MEMORY, BAD_TABLE } Outcome;
+typedef enum { DONE, NEEDS_PYTHON, NO_MEMORY, BAD_TABLE, RAISED } Outcome; /* RAISED: with the GIL, there is an exception */
 
 typedef struct {
     const uint32_t *packed;     /* CODE_POINTS entries: normalisation, role and flags of each code point */
