@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Page
 
 MOST_MICROSECONDS = 15  #: bar: CPU of a sketch on top of a fingerprint, mean
-MOST_BYTES = 80  #: bar: size of an identity, mean, with the layout
+MOST_BYTES = 70  #: bar: size of an identity, mean, with the layout
 ROUNDS = 15
 SEED = 1
 

@@ -9,10 +9,9 @@ bits (``utils/bits.py``), with these numbers of bits:
   text beside the main text, 0 if there is none; and that of the body, which is the main text without the lines that
   are the heading or the title;
 * the samples of names, of values and short facts if there are any, and of sentences. Each is the number of hashes, 5;
-  whether the page has more, 1; then, except of names, how many it has, 8, and unless that is not known, the sum of all,
-  16; and the lowest hashes, sorted. Those of sentences are in the order of the text: after the bits of the largest
-  less 1, 4, each has so many. A name has 14 bits below its class, a value 15 bits below ``WEAK``, a short fact 15 bits
-  above ``BESIDE``, a sentence 16 bits;
+  whether the page has more, 1; then how many it has, 8, and their sum, 16, unless they are 0, not known; and the lowest
+  hashes, sorted. Those of sentences are in the order of the text, each with as many bits as the largest, less 1 in 4. A
+  name has 14 bits below its class, a value 15 bits below ``WEAK``, a short fact 15 bits above ``BESIDE``;
 * 2 for each name that is a filler, 4 for each other one: where it stands.
 """
 
@@ -47,6 +46,7 @@ DIGIT, TELLING, FILLER = 0, 1 << HASH_BITS, 2 << HASH_BITS  #: classes of names,
 WEAK = 1 << VALUE_BITS  #: weak values have this bit; the strong ones come first
 BESIDE = 1  #: short facts beside the main text have this bit
 _SIZE_BITS, _COUNT_BITS, _WIDTH_BITS = 5, 8, 4  # of a sample in a sketch
+_PLACE_BITS = (4, 2)  # of a name, and of one that is a filler
 
 
 class NameFlags(IntFlag):
@@ -112,10 +112,7 @@ class HashSample(NamedTuple):
 
 
 def sample(items: Mapping[int, int], limit: int, *, is_sorted: bool = True) -> HashSample:
-    """Return the lowest of some hashes of 16 bits with their flags, at most ``limit``, their number, and their sum.
-
-    They are sorted, or stay in the order of ``items``.
-    """
+    """Return the lowest of some hashes of 16 bits with their flags, at most ``limit``; sorted, or in their order."""
     lowest = dict(sorted(items.items())[:limit])
     placed = lowest if is_sorted else {each: lowest[each] for each in items if each in lowest}
     return HashSample(placed, min(len(items), MAX_COUNT), sum(items) & 0xFFFF)
@@ -142,7 +139,7 @@ def pack_identity(identity: Identity) -> bytes:
     values, bits = (inner, outer, shorts), BitWriter()
     bits.write_all((is_brief, is_article, body > 0, *(bool(each.items) for each in values)), 1)
     bits.write_all((facts, around, body) if body else (facts, around), FULL_BITS)
-    _write_size(bits, names, is_counted=False)
+    _write_size(bits, names)
     bits.write_sorted([*names.items])
     for each in values:
         if each.items:
@@ -154,20 +151,16 @@ def pack_identity(identity: Identity) -> bytes:
         bits.write(width - 1, _WIDTH_BITS)
         bits.write_all(sentences.items, width)
     for key, place in names.items.items():
-        bits.write(place, _place_bits(key))
+        bits.write(place, _PLACE_BITS[key >= FILLER])
     return bits.to_bytes()
 
 
-def _write_size(bits: BitWriter, sample: HashSample, *, is_counted: bool = True) -> None:
+def _write_size(bits: BitWriter, sample: HashSample) -> None:
     bits.write(len(sample.items), _SIZE_BITS)
     bits.write(not sample.is_whole, 1)
-    if is_counted and not sample.is_whole:
+    if not sample.is_whole:
         bits.write(sample.number, _COUNT_BITS)
         bits.write(sample.total, FULL_BITS * (sample.number > 0))
-
-
-def _place_bits(name: int) -> int:
-    return 2 if name >= FILLER else 4
 
 
 def unpack_identity(identity: bytes) -> Identity | None:
@@ -187,8 +180,8 @@ def unpack_identity(identity: bytes) -> Identity | None:
 def _unpack(sketch: bytes) -> Identity:
     if features.kernel is None:
         return reference_unpack(sketch)
-    found = features.kernel.unpack_sketch(sketch)
-    return Identity._make((*map(HashSample._make, found[:5]), *found[5:]))  # the samples are the first five
+    *samples, facts, body, is_brief, is_article, around = features.kernel.unpack_sketch(sketch)
+    return Identity._make((*map(HashSample._make, samples), facts, body, is_brief, is_article, around))
 
 
 def reference_unpack(sketch: bytes) -> Identity:
@@ -200,22 +193,17 @@ def reference_unpack(sketch: bytes) -> Identity:
     names, pairs = _read_sample(bits, MAX_NAMES), zip(has_values, (0, 0, BESIDE), strict=True)
     inner, outer, shorts = (_read_sample(bits, MAX_VALUES, flag) if has else HashSample({}) for has, flag in pairs)
     sentences = _read_sample(bits, MAX_SENTENCES)
-    names.items.update({key: bits.read(_place_bits(key)) for key in names.items})
+    names.items.update({key: bits.read(_PLACE_BITS[key >= FILLER]) for key in names.items})
     bits.end()
     return Identity(names, inner, outer, shorts, sentences, facts, body, is_brief, is_article, around)
 
 
 def _read_sample(bits: BitReader, limit: int, flag: int = 0) -> HashSample:
-    """Return the next sample. Its limit tells what it is of."""
     size, has_more = bits.read(_SIZE_BITS), bits.read(1)
-    number, total = size, 0
-    if has_more:
-        number = MAX_COUNT if limit == MAX_NAMES else bits.read(_COUNT_BITS)
-        total = bits.read(FULL_BITS) if number > 0 and limit != MAX_NAMES else 0
-    if limit == MAX_SENTENCES and size:
-        hashes = bits.read_all(size, 1 + bits.read(_WIDTH_BITS))
-    else:
-        hashes = bits.read_sorted(size)
+    number = bits.read(_COUNT_BITS) if has_more else size
+    total = bits.read(FULL_BITS) if has_more and number else 0
+    is_ordered = size and limit == MAX_SENTENCES
+    hashes = bits.read_all(size, 1 + bits.read(_WIDTH_BITS)) if is_ordered else bits.read_sorted(size)
     items = {each & ~flag: each & flag for each in hashes}
     if not (len(items) == size <= limit and (number > size or not has_more or number == 0 < size)):
         raise ValueError

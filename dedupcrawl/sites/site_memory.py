@@ -44,7 +44,7 @@ MIN_LEFT_BYTES = 600  #: if less would be left of a text, all of it is compared:
 MIN_LEFT_SHARE = 0.1  #: the same as a share of the text
 MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this share of it is not known
 MIN_LINE_BYTES = 20  #: shorter lines are not counted: cells and labels are many, and weigh little
-#: Beside the lines that its site has had, the first and last new ones of a page: what a site repeats stands at either end.
+#: Beside the lines that its site has had, the first and last new ones of a page: what a site repeats is at either end.
 COUNTED_LINES = LineLimits(MIN_LINE_BYTES, first=6, last=10)
 MIN_LISTED = 2  #: linked headings within the main text of a page that lists others
 MAX_LOADED_LINES = 400_000  #: entries of all tables in a process, about 40 MB

@@ -46,20 +46,14 @@ put_sorted(Packed *packed, const uint16_t *numbers, int count)
 }
 
 static void
-put_size(Packed *packed, int size, int is_whole)
+put_counts(Packed *packed, int size, uint32_t number, unsigned int total)
 {
+    int is_whole = number == (uint32_t)size;
     put(packed, (unsigned int)size, SIZE_BITS);
     put(packed, !is_whole, 1);
-}
-
-static void
-put_counts(Packed *packed, const Sample *sample)
-{
-    int is_whole = sample->number == (uint32_t)sample->size;
-    put_size(packed, sample->size, is_whole);
     if (!is_whole) {
-        put(packed, sample->number, COUNT_BITS);
-        put(packed, sample->total, sample->number ? FULL_BITS : 0);
+        put(packed, number, COUNT_BITS);
+        put(packed, total, number ? FULL_BITS : 0);
     }
 }
 
@@ -68,7 +62,7 @@ put_values(Packed *packed, const Sample *sample)
 {
     uint16_t hashes[MAX_VALUES];
     if (sample->size) {
-        put_counts(packed, sample);
+        put_counts(packed, sample->size, sample->number, sample->total);
         for (int i = 0; i < sample->size; i++) {
             hashes[i] = sample->hashes[i] | sample->flags[i];
         }
@@ -80,7 +74,7 @@ static void
 put_sentences(Packed *packed, const Sample *sample)
 {
     unsigned int all = 1;
-    put_counts(packed, sample);
+    put_counts(packed, sample->size, sample->number, sample->total);
     for (int i = 0; i < sample->size; i++) {
         all |= sample->hashes[i];
     }
@@ -113,7 +107,7 @@ pack_parts(const Parts *parts, Packed *packed)
     put(packed, parts->facts, FULL_BITS);
     put(packed, parts->around, FULL_BITS);
     put(packed, parts->body, parts->body ? FULL_BITS : 0);
-    put_size(packed, names->count, parts->names->is_whole);
+    put_counts(packed, names->count, parts->names->is_whole ? (uint32_t)names->count : MAX_COUNT, 0);
     for (int i = 0; i < names->count; i++) {
         keys[i] = (uint16_t)names->keys[i];
     }
@@ -188,8 +182,8 @@ get_sample(Unread *unread, SampleKind kind, Sample *sample)
     sample->size = size;
     sample->number = (uint32_t)size;
     if (has_more) {
-        sample->number = kind == OF_NAMES ? MAX_COUNT : get(unread, COUNT_BITS);
-        sample->total = (uint16_t)get(unread, kind == OF_NAMES || !sample->number ? 0 : FULL_BITS);
+        sample->number = get(unread, COUNT_BITS);
+        sample->total = (uint16_t)get(unread, sample->number ? FULL_BITS : 0);
     }
     unread->is_sound &=
         size <= most && (!has_more || sample->number > (uint32_t)size || (sample->number == 0 && size));

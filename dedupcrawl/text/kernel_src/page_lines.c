@@ -174,7 +174,7 @@ may_have_other_digits(Span text)
                || memchr(text.bytes, 0xE0, size) != NULL);
 }
 
-/* Read the lines of the text, see _said_lines() in identity_sketch.py. */
+/* Read the lines of the text, see _sample_sentences() in identity_sketch.py. */
 Outcome
 read_said(const PageTexts *page, ReadPage *read)
 {
