@@ -146,18 +146,16 @@ def pack_identity(identity: Identity) -> bytes:
             _write_size(bits, each)
             bits.write_sorted([key | place for key, place in each.items.items()])
     _write_size(bits, sentences)
-    if sentences.items:
-        width = max(*sentences.items, 1).bit_length()
-        bits.write(width - 1, _WIDTH_BITS)
-        bits.write_all(sentences.items, width)
+    width = max([1, *sentences.items]).bit_length()
+    bits.write(width - 1, _WIDTH_BITS)
+    bits.write_all(sentences.items, width)
     for key, place in names.items.items():
         bits.write(place, _PLACE_BITS[key >= FILLER])
     return bits.to_bytes()
 
 
 def _write_size(bits: BitWriter, sample: HashSample) -> None:
-    bits.write(len(sample.items), _SIZE_BITS)
-    bits.write(not sample.is_whole, 1)
+    bits.write(2 * len(sample.items) + (not sample.is_whole), _SIZE_BITS + 1)
     if not sample.is_whole:
         bits.write(sample.number, _COUNT_BITS)
         bits.write(sample.total, FULL_BITS * (sample.number > 0))
@@ -170,10 +168,9 @@ def unpack_identity(identity: bytes) -> Identity | None:
         DamageError: it is damaged, or of a kind that is not known.
     """
     sketch = without_layout(identity)
-    is_mark = sketch in UNREAD and len(identity) == UNREAD_BYTES
     with suppress(ValueError):
         if has_sound_layout(identity):
-            return None if is_mark or not sketch else _unpack(sketch)
+            return _unpack(sketch) if sketch and (sketch not in UNREAD or len(identity) != UNREAD_BYTES) else None
     raise DamageError(f"An identity of {len(identity)} bytes is damaged, or was written by another version.")
 
 
@@ -199,11 +196,11 @@ def reference_unpack(sketch: bytes) -> Identity:
 
 
 def _read_sample(bits: BitReader, limit: int, flag: int = 0) -> HashSample:
-    size, has_more = bits.read(_SIZE_BITS), bits.read(1)
+    size, has_more = divmod(bits.read(_SIZE_BITS + 1), 2)
     number = bits.read(_COUNT_BITS) if has_more else size
     total = bits.read(FULL_BITS) if has_more and number else 0
-    is_ordered = size and limit == MAX_SENTENCES
-    hashes = bits.read_all(size, 1 + bits.read(_WIDTH_BITS)) if is_ordered else bits.read_sorted(size)
+    is_sorted = limit != MAX_SENTENCES
+    hashes = bits.read_sorted(size) if is_sorted else bits.read_all(size, 1 + bits.read(_WIDTH_BITS))
     items = {each & ~flag: each & flag for each in hashes}
     if not (len(items) == size <= limit and (number > size or not has_more or number == 0 < size)):
         raise ValueError

@@ -128,7 +128,7 @@ def reference_sketch(page: Page, text: bytes, seed: int, *, fold_chinese: bool =
         0 if body is None else int.from_bytes(seeded_hash(body, FULL_BITS // 8, seed), "big") or 1,
         is_brief,
         is_article,
-        (crc32(page.beside.encode("utf-8", "surrogatepass")) & 0xFFFF or 1) if page.beside else 0,
+        _hash_around(page.beside) if page.beside else 0,
     )
     return pack_identity(identity)
 
@@ -154,6 +154,12 @@ def _sample_sentences(page: Page, text: bytes, most: int, table: bytes, *, fold_
     keys = {each >> 32 - FULL_BITS: 0 for each in hashes_of(units, table)}  # each at its first place
     found = sample(keys, FEW_SENTENCES if is_long else most, is_sorted=False)
     return HashSample(found.items) if is_long else found
+
+
+def _hash_around(beside: str) -> int:
+    highest = max(beside)  # the narrowest encoding, as CPython stores the string
+    encoding = "latin-1" if highest < "\u0100" else "utf-16-le" if highest <= "\uffff" else "utf-32-le"
+    return crc32(beside.encode(encoding, "surrogatepass")) & 0xFFFF or 1
 
 
 def body_of(page: Page, named: Sequence[str], text: bytes) -> bytes | None:

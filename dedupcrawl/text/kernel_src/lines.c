@@ -124,7 +124,7 @@ add_to_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size)
 
 /* A line in UTF-8; lone surrogates are encoded too. */
 typedef struct {
-    uint32_t crc; /* before its last inversion */
+    uint32_t crc;
     Py_ssize_t size;
 } HashedLine;
 
@@ -216,13 +216,13 @@ DEFINE_COPY(copy_ucs2, Py_UCS2)
 #endif
 #define NO_THREES(POINTS, COUNT, OUT) 0
 
-/* Define the function that goes on with a CRC by a line of a string with code points of a type, from `*place` on, and moves
- * that behind its newline. Runs of ASCII are copied `STEP` code points at a time by `COPY`. Of the code points above ASCII most take
+/* Define the function that hashes a line of a string with code points of a type, from `*place` on, and moves that behind
+ * its newline. Runs of ASCII are copied `STEP` code points at a time by `COPY`. Of the code points above ASCII most take
  * three bytes. */
 #define DEFINE_HASH_LINE(NAME, POINT, COPY, THREES)                                                   \
-    static HashedLine NAME(uint32_t crc, const POINT *points, Py_ssize_t length, Py_ssize_t *place) \
+    static HashedLine NAME(const POINT *points, Py_ssize_t length, Py_ssize_t *place)         \
     {                                                                                         \
-        HashedLine line = {.crc = crc, .size = 0};                                            \
+        HashedLine line = {.crc = ~0u, .size = 0};                                            \
         uint8_t encoded[4 * CHUNK];                                                           \
         Py_ssize_t i = *place;                                                                \
         while (i < length && points[i] != '\n') {                                             \
@@ -255,6 +255,7 @@ DEFINE_COPY(copy_ucs2, Py_UCS2)
             line.size += end - encoded;                                                       \
         }                                                                                     \
         *place = i + 1;                                                                       \
+        line.crc = ~line.crc;                                                                 \
         return line;                                                                          \
     }
 
@@ -262,9 +263,9 @@ DEFINE_HASH_LINE(hash_ucs1_line, Py_UCS1, copy_ucs1, NO_THREES)
 DEFINE_HASH_LINE(hash_ucs2_line, Py_UCS2, copy_ucs2, UCS2_THREES)
 DEFINE_HASH_LINE(hash_ucs4_line, Py_UCS4, copy_ucs4, NO_THREES)
 
-/* Go on with a CRC by the line that begins at a place, and move that behind its newline. */
+/* Hash the line that begins at a place, and move that behind its newline. */
 static HashedLine
-hash_line(uint32_t crc, PyObject *text, Py_ssize_t *place)
+hash_line(PyObject *text, Py_ssize_t *place)
 {
     const void *data = PyUnicode_DATA(text);
     Py_ssize_t length = PyUnicode_GET_LENGTH(text);
@@ -273,32 +274,35 @@ hash_line(uint32_t crc, PyObject *text, Py_ssize_t *place)
         const uint8_t *newline = *place < length ? memchr(start, '\n', (size_t)(length - *place)) : NULL;
         Py_ssize_t size = newline == NULL ? length - *place : newline - start;
         *place += size + 1;
-        return (HashedLine){.crc = add_to_crc(crc, start, size), .size = size};
+        return (HashedLine){.crc = ~add_to_crc(~0u, start, size), .size = size};
     }
     switch (PyUnicode_KIND(text)) {
     case PyUnicode_1BYTE_KIND:
-        return hash_ucs1_line(crc, data, length, place);
+        return hash_ucs1_line(data, length, place);
     case PyUnicode_2BYTE_KIND:
-        return hash_ucs2_line(crc, data, length, place);
+        return hash_ucs2_line(data, length, place);
     default:
-        return hash_ucs4_line(crc, data, length, place);
+        return hash_ucs4_line(data, length, place);
     }
 }
 
-/* Return the CRC-32 of a string in UTF-8. */
+/* Return the CRC-32 of a string as CPython stores it: in the narrowest width that all its code points have, the lowest byte
+ * first. */
 uint32_t
 text_crc(PyObject *text)
 {
-    const uint8_t newline = '\n';
-    Py_ssize_t length = PyUnicode_GET_LENGTH(text), place = 0;
-    if (PyUnicode_IS_ASCII(text)) {
-        return ~add_to_crc(~0u, PyUnicode_DATA(text), length);
+    int width = (int)PyUnicode_KIND(text);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    if (PY_LITTLE_ENDIAN || width == 1) {
+        return ~add_to_crc(~0u, PyUnicode_DATA(text), length * width);
     }
-    HashedLine line = hash_line(~0u, text, &place);
-    while (place <= length) {
-        line = hash_line(add_to_crc(line.crc, &newline, 1), text, &place);
+    uint32_t crc = ~0u;
+    for (Py_ssize_t i = 0; i < length; i++) {
+        Py_UCS4 code = PyUnicode_READ_CHAR(text, i);
+        const uint8_t bytes[] = {code & 0xFF, code >> 8 & 0xFF, code >> 16 & 0xFF, code >> 24};
+        crc = add_to_crc(crc, bytes, width);
     }
-    return ~line.crc;
+    return ~crc;
 }
 
 typedef struct {
@@ -353,8 +357,8 @@ add_lines(Lines *lines, PyObject *text, PyObject *table, long least, Py_ssize_t 
 {
     Py_ssize_t length = PyUnicode_GET_LENGTH(text), place = 0;
     for (Py_ssize_t count = 0; count < most && place <= length; count++) {
-        HashedLine line = hash_line(~0u, text, &place);
-        if (!add_line(lines, table, least, ~line.crc, line.size)) {
+        HashedLine line = hash_line(text, &place);
+        if (!add_line(lines, table, least, line.crc, line.size)) {
             return 0;
         }
     }

@@ -79,9 +79,7 @@ put_sentences(Packed *packed, const Sample *sample)
         all |= sample->hashes[i];
     }
     int width = bit_length(all);
-    if (sample->size) {
-        put(packed, (unsigned int)width - 1, WIDTH_BITS);
-    }
+    put(packed, (unsigned int)width - 1, WIDTH_BITS);
     for (int i = 0; i < sample->size; i++) {
         put(packed, sample->hashes[i], width);
     }
@@ -165,7 +163,7 @@ get_sorted(Unread *unread, uint16_t *numbers, int count)
 static void
 get_sentences(Unread *unread, uint16_t *numbers, int count)
 {
-    int width = count ? 1 + (int)get(unread, WIDTH_BITS) : 0;
+    int width = 1 + (int)get(unread, WIDTH_BITS);
     for (int i = 0; i < count; i++) {
         numbers[i] = (uint16_t)get(unread, width);
     }
