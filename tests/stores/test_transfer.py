@@ -105,9 +105,44 @@ def test_what_sites_repeat_goes_from_any_store_to_any(
     assert dict(here.sites()) == tables | own
 
 
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("source", KINDS)
+def test_notes_go_from_any_store_to_any(kinds: dict[str, Opener], source: str, target: str, tmp_path: Path) -> None:
+    origin, copy = kinds[source](namespace="from"), kinds[target](namespace="to")
+    there, here = origin.notes, copy.notes
+    for number in range(3):
+        there.write("rules", f"{number}.例子", {b"%d" % key: b"there" for key in range(300)}, 1000)
+    there.write("skipped", "0.例子", {b"": b""}, 1000)
+    here.write("rules", "0.例子", {b"7": b"here"}, 1000)
+    export_records(origin, tmp_path / "file")
+    import_records(tmp_path / "file", copy)
+    assert sorted(here.tables()) == sorted(there.tables())
+    assert here.read_all("rules", "0.例子") == there.read_all("rules", "0.例子") | {b"7": b"here"}
+    assert here.read_all("skipped", "0.例子") == {b"": b""}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts", "match"),
+    [
+        ((1, 1, 1, 1 << 17), b"", "a note claims to have 1, 1, 1, 131072 bytes"),
+        ((0, 1, 0, 0), b"s", "a note claims"),
+        ((1, 1, 0, 0), b"Xs", "the name of a table of notes cannot be read"),
+        ((1, 1, 0, 0), b"x\xff", "the name of a site cannot be read"),
+    ],
+)
+def test_damaged_notes_are_refused(
+    kinds: dict[str, Opener], tmp_path: Path, sizes: tuple[int, ...], parts: bytes, match: str
+) -> None:
+    export_records(kinds["memory"](namespace="empty"), tmp_path / "file")
+    body = gzip.decompress((tmp_path / "file").read_bytes())[:-32]
+    body += b"".join(size.to_bytes(4, "big") for size in sizes) + parts + bytes(16)
+    (tmp_path / "file").write_bytes(gzip.compress(body + blake2b(body, digest_size=16).digest()))
+    unsound(tmp_path / "file", kinds, match)
+
+
 def test_the_memory_for_a_table_is_limited(kinds: dict[str, Opener], tmp_path: Path) -> None:
     export_records(kinds["memory"](namespace="from"), tmp_path / "file")
-    body = gzip.decompress((tmp_path / "file").read_bytes())[:-24]
+    body = gzip.decompress((tmp_path / "file").read_bytes())[:-40]
     for name, size, match in ((1, 1 << 30, "claims to have 1 and 1073741824 bytes"), (1 << 30, 1, "1073741824 and 1")):
         lengths = name.to_bytes(4, "big") + size.to_bytes(4, "big")
         (tmp_path / "file").write_bytes(gzip.compress(body + lengths + bytes(99)))
