@@ -520,6 +520,23 @@ def test_compiled_identities(text: str, title: str, heading: str, beside: str, s
     both_are_equal(page)
 
 
+marked = st.lists(
+    st.sampled_from(["Cafe\u0301", "नमस्ते", "कि", "o\u0308", "Hex bolt", " ", "  ", "\n", "12 mm", "한", "\u0301"])
+).map("".join)
+
+
+@compiled
+@settings(max_examples=300)
+@given(text=marked, rest=marked, title=marked, heading=marked, beside=marked, stated=marked, fold=st.booleans())
+@example(text="a\u0301\n\u0301b", rest="c", title="", heading="", beside=" \u0301 ", stated="\nd\u0308\n", fold=True)
+def test_texts_with_combining_characters(*, fold: bool, **parts: Any) -> None:
+    """They are normalised in Python, within the compiled sketch."""
+    page = Page(url="https://a.example/", **parts)
+    text = Features(page, fold_chinese=fold).encoded
+    compiled_sketch = without_layout(sketch_identity(page, text, 1, fold_chinese=fold))
+    assert compiled_sketch == reference_sketch(page, text, 1, fold_chinese=fold)
+
+
 @compiled
 @pytest.mark.parametrize(
     ("place", "argument"),

@@ -90,7 +90,7 @@ def test_lines_that_are_not_read_remain() -> None:
     "given",
     [
         *((b"text", {}, 3, 9, 0, 0, 0), ("text", [], 3, 9, 0, 0, 0), ("text", {}, 3, 9)),
-        *(("t", {crc32(b"t"): -1}, 3, 9, 0, 0, 0), ("text", {}, 3, 9, 0, 0, "0")),
+        *(("t", {crc32(b"t"): -1}, 3, 9, 0, 0, 0), ("text", {}, 3, 9, 0, 0, "0"), ("text", {}, 3, 9, 0, -5, 9)),
     ],
 )
 def test_what_the_kernel_refuses(given: tuple[object, ...]) -> None:

@@ -128,7 +128,6 @@ typedef struct {
     Py_ssize_t size;
 } HashedLine;
 
-
 /* Write a code point that takes three bytes, and one byte behind it. */
 static inline uint8_t *
 put_three(uint8_t *out, uint32_t code)
@@ -217,9 +216,9 @@ DEFINE_COPY(copy_ucs2, Py_UCS2)
 #define NO_THREES(POINTS, COUNT, OUT) 0
 
 /* Define the function that hashes a line of a string with code points of a type, from `*place` on, and moves that behind
- * its newline. Runs of ASCII are copied `STEP` code points at a time by `COPY`. Of the code points above ASCII most take
- * three bytes. */
-#define DEFINE_HASH_LINE(NAME, POINT, COPY, THREES)                                                   \
+ * its newline. Runs of ASCII are copied `STEP` code points at a time by `COPY`, and those of three bytes each are encoded by
+ * `THREES`. */
+#define DEFINE_HASH_LINE(NAME, POINT, COPY, THREES)                                           \
     static HashedLine NAME(const POINT *points, Py_ssize_t length, Py_ssize_t *place)         \
     {                                                                                         \
         HashedLine line = {.crc = ~0u, .size = 0};                                            \
@@ -386,10 +385,9 @@ counted_lines(const Lines *lines, const LineLimits *limits, Py_ssize_t *fresh)
     Py_ssize_t count = PyList_GET_SIZE(lines->hashes), known = 0, new = 0, place = 0, next = 0;
     int is_known;
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (is_long(lines, limits, i, &is_known)) {
-            known += is_known;
-            new += !is_known;
-        }
+        int counts = is_long(lines, limits, i, &is_known);
+        known += counts && is_known;
+        new += counts && !is_known;
     }
     Py_ssize_t ends = limits->first + limits->last;
     *fresh = new < ends ? new : ends;
@@ -433,6 +431,9 @@ module_count_lines(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_
     Py_ssize_t most = PyLong_AsSsize_t(args[3]);
     if (PyErr_Occurred()) {
         return NULL;
+    }
+    if (limits.first < 0 || limits.last < 0) {
+        return PyErr_Format(PyExc_ValueError, "%zd and %zd lines", limits.first, limits.last);
     }
     Lines lines = {PyList_New(0), PyList_New(0), PyList_New(0), 0, 0, 0};
     PyObject *result = NULL;
