@@ -30,7 +30,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.stores.site_tables import MAX_SITE_CHARS, SiteTable, SiteView, unpack_site
 from dedupcrawl.text.features import compared_text
-from dedupcrawl.text.lines import MAX_READ_LINES, LineCounts, count_lines, without_lines
+from dedupcrawl.text.lines import MAX_READ_LINES, LineCounts, LineLimits, count_lines, without_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +46,8 @@ MIN_LEFT_BYTES = 600  #: if less would be left of a text, all of it is compared:
 MIN_LEFT_SHARE = 0.1  #: the same as a share of the text
 MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this share of it is not known
 MIN_LINE_BYTES = 12  #: shorter lines are not counted: cells and labels are many, and weigh little
-FIRST_LINES, LAST_LINES = 6, 10  #: new lines of a page that are counted: what a site repeats stands at either end
+#: Beside the lines that its site has had, the first and last new ones of a page: what a site repeats is at either end.
+COUNTED_LINES = LineLimits(MIN_LINE_BYTES, first=6, last=10)
 FIRST_PAGES = 8  #: counted pages of a site of which the lines beside the compared text are counted too
 NEW_BESIDE = 16  #: new lines beside the text that are counted, the longest ones
 MIN_LISTED = 2  #: linked headings within the main text of a page that lists others
@@ -106,7 +107,7 @@ class SiteTracker:
         lines = self._lines_of(text, site)
         if not lines.total:
             return None
-        counted, fresh = counted_lines(lines) if has_own_text(lines) and not is_list(page) else ((), 0)
+        counted, fresh = (lines.counted, lines.fresh) if has_own_text(lines) and not is_list(page) else ((), 0)
         beside = page.beside if counted and self._is_first(site) and is_mostly_read(page, lines.total) else ""
         return SiteView(site, counted, *compared_part(text, lines), new=fresh, beside=beside)
 
@@ -120,7 +121,7 @@ class SiteTracker:
         """Return the lines of a text, and on how many pages of the site each is."""
         self._load(site)
         with self._lock:
-            return count_lines(text, self._table(site).lines, KNOWN_PAGES)
+            return count_lines(text, self._table(site).lines, KNOWN_PAGES, COUNTED_LINES)
 
     def _is_first(self, site: str) -> bool:
         """Return whether a page is one of the first of its site that count."""
@@ -240,26 +241,7 @@ def compared_part(text: str, lines: LineCounts) -> ComparedPart:
         return ComparedPart(is_template=True)
     if not lines.known or left < max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * lines.total):
         return ComparedPart()
-    return ComparedPart(without_lines(text, [pages >= KNOWN_PAGES for pages in lines.pages]))
-
-
-def counted_lines(lines: LineCounts) -> tuple[tuple[int, ...], int]:
-    """Return the hashes of the lines to count, and how many of them are new.
-
-    Those are the lines that the site has had, and the first and last new ones.
-    """
-    hashes, sizes, counts = lines[:3]
-    if lines.new == lines.total:
-        return _ends([line for line, size in zip(hashes, sizes, strict=True) if size >= MIN_LINE_BYTES])
-    long = [(line, count) for line, size, count in zip(hashes, sizes, counts, strict=True) if size >= MIN_LINE_BYTES]
-    new, fresh = _ends([line for line, count in long if not count])
-    return (*[line for line, count in long if count], *new), fresh
-
-
-def _ends(lines: list[int]) -> tuple[tuple[int, ...], int]:
-    """Return the first and the last lines, and how many these are."""
-    some = lines[:FIRST_LINES] + lines[-LAST_LINES:] if len(lines) > FIRST_LINES + LAST_LINES else lines
-    return tuple(some), len(some)
+    return ComparedPart(without_lines(text, lines.pages, KNOWN_PAGES))
 
 
 def is_mostly_read(page: Page, size: int) -> bool:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-VERSION = 4
+VERSION = 5
 _PREFIX = Struct(">BI")  # version, crc
 _HEAD = Struct(">dHBIIB")  # seen to identity
 _SEEN = Struct(">d")
