@@ -9,7 +9,7 @@ from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, Match, Relati
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import sketch_count, text_sketch_index
-from dedupcrawl.identity.siblings import UNREADABLE, is_refresh, why_different, why_siblings
+from dedupcrawl.identity.siblings import UNREADABLE, SiblingComparison, is_refresh, why_different, why_siblings
 from dedupcrawl.page.signatures import LITTLE_READ, is_little_read
 from dedupcrawl.sites import manual_versions
 from dedupcrawl.sites.registrable_domain import SiteComparison
@@ -102,6 +102,17 @@ class _RelatedPage(NamedTuple):
         return self.candidate.record.url, self.relation if is_whole else Relation.EXCERPT
 
 
+class _NewPage:
+    """A page that is compared with its candidates."""
+
+    __slots__ = ("record", "siblings", "site")
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.site = SiteComparison(record.url)
+        self.siblings = SiblingComparison(record.identity)
+
+
 @dataclass(frozen=True, slots=True)
 class Matcher:
     """Compares a page with its candidates."""
@@ -155,15 +166,18 @@ class Matcher:
         for candidate in candidates:
             if len(candidate.record.sketches) != self._count:
                 check_sketch_count(candidate.record, self._count)
-        is_own, found = SiteComparison(record.url), []
+        page, url, found = _NewPage(record), record.url, []
+        has_own_site, of_own_site = page.site.has, self._of_own_site
         for candidate, matched in zip(candidates, self._matched(record, candidates), strict=True):
-            url = candidate.record.url
-            if url == record.url and url:
-                related = self._of_same_url(record, candidate, matched, versions=versions)
+            old_url = candidate.record.url
+            if old_url == url and url:
+                related = self._of_same_url(page, candidate, matched, versions=versions)
             elif matched is None:
                 continue
+            elif has_own_site(old_url):
+                related = of_own_site(page, candidate, matched)
             else:
-                related = self._of_other_url(record, candidate, matched, is_same_site=is_own.has(url))
+                related = self._of_other_site(record, candidate, matched)
             if related is not None:
                 found.append(related)
         return found
@@ -194,12 +208,12 @@ class Matcher:
         return None if found is None else found.relation
 
     def _of_same_url(
-        self, record: Record, candidate: Candidate, matched: Relation | None, *, versions: bool
+        self, page: _NewPage, candidate: Candidate, matched: Relation | None, *, versions: bool
     ) -> _RelatedPage | None:
         """Compare two pages of one URL."""
-        old = candidate.record
-        equal, pair = self.has_equal_text(record, old), (record.identity, old.identity)
-        why = why_siblings(*pair, equal_text=equal, by_sentences=False) if versions else ""
+        record, old = page.record, candidate.record
+        equal = self.has_equal_text(record, old)
+        why = page.siblings.why(old.identity, equal_text=equal, by_sentences=False) if versions else ""
         if why == UNREADABLE and (equal or matched in COPIES):
             return _RelatedPage(candidate, matched, Relation.SIBLING, why)
         # If the text is the same, another name is a change, and so is another price or date beside a standing text.
@@ -207,28 +221,25 @@ class Matcher:
         if equal and not is_changed:
             return _RelatedPage(candidate, matched, Relation.UNCHANGED)
         if not versions:
-            return None if matched is None else self._of_other_url(record, candidate, matched, is_same_site=True)
-        if matched in COPIES and not is_changed and is_refresh(*pair):
+            return None if matched is None else self._of_own_site(page, candidate, matched)
+        if matched in COPIES and not is_changed and is_refresh(record.identity, old.identity):
             return _RelatedPage(candidate, matched, Relation.REFRESHED)
         return _RelatedPage(candidate, matched, Relation.UPDATED)
 
-    def _of_other_url(
-        self, record: Record, candidate: Candidate, matched: Relation, *, is_same_site: bool
-    ) -> _RelatedPage | None:
-        """Compare pages of two URLs. The values of both must agree too, and on one site their names and sentences."""
-        if is_same_site and self.scope == OTHER_SITES:
+    def _of_other_site(self, record: Record, candidate: Candidate, matched: Relation) -> _RelatedPage:
+        """Compare pages of two sites."""
+        why = self.why_siblings(record, candidate.record) if matched in COPIES else ""
+        return _RelatedPage(candidate, matched, Relation.SIBLING if why else matched, why)
+
+    def _of_own_site(self, page: _NewPage, candidate: Candidate, matched: Relation) -> _RelatedPage | None:
+        """Compare pages of one site, of which the names, values and sentences must agree, too."""
+        if self.scope == OTHER_SITES:
             return None
-        old, is_copy = candidate.record, matched is Relation.NEAR_DUPLICATE or matched in COPIES
-        if not is_same_site and not is_copy:
-            return _RelatedPage(candidate, matched, matched)
-        equal_text = record.sketches[self._text] == old.sketches[self._text]
-        if is_same_site:
-            why = why_siblings(record.identity, old.identity, equal_text=equal_text, by_sentences=is_copy)
-        else:
-            why = _why_different(record, old, equal_text=equal_text)
-        if not why and is_same_site and is_copy and is_little_read(record.identity, old.identity):
+        record, old, is_copy = page.record, candidate.record, matched in COPIES
+        why = page.siblings.why(old.identity, equal_text=self.has_equal_text(record, old), by_sentences=is_copy)
+        if not why and is_copy and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
-        if why and is_copy and is_same_site and self.versions == manual_versions.COPIES and why not in DOUBTS:
+        if why and is_copy and self.versions == manual_versions.COPIES and why not in DOUBTS:
             versions = manual_versions.versions_of_page(record, old)
             if versions:
                 return _RelatedPage(candidate, matched, matched, versions=versions)

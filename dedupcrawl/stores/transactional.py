@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from math import inf
@@ -155,6 +155,8 @@ class TransactionalStore(Store):
             live.expire()
         id = tables.next_id()
         tables.put_record(id, value, record.keys)
+        if since and since != FILE_ANYWAY:  # the page had candidates: the next ones may have it, too
+            self._cache.add(id, value, replace(record, probes=None, context=None))
         if supersede is None:
             tables.put_lease(id, Lease(self._token, ClaimState.OPEN, live.now + self._lease))
         for old in supersede or ():
