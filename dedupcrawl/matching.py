@@ -143,8 +143,9 @@ class Matcher:
         pages = candidates if isinstance(candidates, tuple | list) else [*candidates]
         if not pages:
             return []
-        related = self._related(record, pages, versions=versions)
+        related = self._related(record, pages, versions=versions, is_brief=is_brief)
         if any(each.relation is Relation.NEAR_DUPLICATE for each in related):
+            related = self._related(record, pages, versions=versions) if is_brief else related
             thirds = have_templates(record.url, [each.as_third for each in related])
             pairs = zip(related, thirds, strict=True)
             related = [self._of_template(record, each) if has_template else each for each, has_template in pairs]
@@ -161,26 +162,53 @@ class Matcher:
             for detector, mine, other in pairs
         )
 
-    def _related(self, record: Record, candidates: Sequence[Candidate], *, versions: bool) -> list[_RelatedPage]:
-        """Return the candidates that are related to a page, in their order. All sketches are compared at once."""
+    def _related(
+        self, record: Record, candidates: Sequence[Candidate], *, versions: bool, is_brief: bool = False
+    ) -> list[_RelatedPage]:
+        """Return the candidates that are related to a page, in their order. All sketches are compared at once.
+
+        If ``is_brief``, siblings by their names are left out where an older one stands for them.
+        """
         for candidate in candidates:
             if len(candidate.record.sketches) != self._count:
                 check_sketch_count(candidate.record, self._count)
-        page, url, found = _NewPage(record), record.url, []
-        has_own_site, of_own_site = page.site.has, self._of_own_site
-        for candidate, matched in zip(candidates, self._matched(record, candidates), strict=True):
-            old_url = candidate.record.url
-            if old_url == url and url:
-                related = self._of_same_url(page, candidate, matched, versions=versions)
-            elif matched is None:
-                continue
-            elif has_own_site(old_url):
-                related = of_own_site(page, candidate, matched)
-            else:
-                related = self._of_other_site(record, candidate, matched)
-            if related is not None:
+        page, found, oldest = _NewPage(record), [], dict[bool, int]()
+        matches = self._matched(record, candidates)
+        for candidate, matched, names in zip(candidates, matches, self._by_names(page, candidates), strict=True):
+            if names and matched is not None:
+                if is_brief and oldest.setdefault(_is_settled(candidate), candidate.id) < candidate.id:
+                    continue
+                found.append(_RelatedPage(candidate, matched, Relation.SIBLING, names))
+            elif (related := self._related_page(page, candidate, matched, versions=versions)) is not None:
                 found.append(related)
         return found
+
+    def _by_names(self, page: _NewPage, candidates: Sequence[Candidate]) -> list[str]:
+        """Return for each candidate by which names it is certainly a sibling, as nearly all pages of a catalogue are.
+
+        It is "" for the other candidates.
+        """
+        if self.scope == OTHER_SITES or self.versions == manual_versions.COPIES:
+            return [""] * len(candidates)
+        url, text, at = page.record.url, page.record.sketches[self._text], self._text
+        is_own, by_names = page.site.has, page.siblings.by_names
+        return [
+            by_names(old.identity) if old.sketches[at] != text and old.url != url and is_own(old.url) else ""
+            for old in [candidate.record for candidate in candidates]
+        ]
+
+    def _related_page(
+        self, page: _NewPage, candidate: Candidate, matched: Relation | None, *, versions: bool
+    ) -> _RelatedPage | None:
+        """Return how one candidate is related to a page; None if it is not."""
+        url = candidate.record.url
+        if url == page.record.url and url:
+            return self._of_same_url(page, candidate, matched, versions=versions)
+        if matched is None:
+            return None
+        if page.site.has(url):
+            return self._of_own_site(page, candidate, matched)
+        return self._of_other_site(page.record, candidate, matched)
 
     def _matched(self, record: Record, candidates: Sequence[Candidate]) -> Sequence[Relation | None]:
         """Return for each candidate the strongest match of its sketches, also with those of the whole text."""
@@ -334,16 +362,18 @@ def _without_more_siblings(related: Iterable[_RelatedPage]) -> list[_RelatedPage
     found: list[_RelatedPage] = []
     oldest: dict[tuple[bool, str], _RelatedPage] = {}
     for each in related:
-        candidate, relation, why = each.candidate, each.relation, each.why
-        if relation is not Relation.SIBLING:
+        if each.relation is not Relation.SIBLING:
             found.append(each)
             continue
-        is_settled = candidate.state is ClaimState.COMMITTED or candidate.is_settled
-        kind = is_settled, why if why in DOUBTS else ""
+        kind = _is_settled(each.candidate), each.doubt
         known = oldest.get(kind)
-        if known is None or candidate.id < known.candidate.id:
+        if known is None or each.candidate.id < known.candidate.id:
             oldest[kind] = each
     return [*found, *oldest.values()]
+
+
+def _is_settled(candidate: Candidate) -> bool:
+    return candidate.state is ClaimState.COMMITTED or candidate.is_settled
 
 
 def _by_url(candidate: Candidate, similarity: float) -> Finding:

@@ -300,8 +300,10 @@ class LmdbTables:
             has_row = cursor.set_key(_SET) and cursor.last_dup()
         # Few calls of Python read all rows that a search needs. The first row may belong to a bucket before this one.
         rows, first = cursor.iterprev_dup(keys=False) if has_row else iter(()), key + _pack_id(since + 1)
-        while some := [int.from_bytes(row[KEY_BYTES:], "big") for row in islice(rows, BUCKET_CAP) if row >= first]:
-            yield from some
+        is_within = has_row
+        while is_within and (some := [*islice(rows, BUCKET_CAP)]):
+            is_within = some[-1] >= first
+            yield from [int.from_bytes(row[KEY_BYTES:], "big") for row in some if is_within or row >= first]
 
     def lease(self, id: int) -> Lease | None:
         value = self._get(id, self._handles.claims) if self._may_have_leases() else None

@@ -180,11 +180,13 @@ class RecordCache:
 
     def claimed(self, id: int, value: bytes, state: ClaimState, *, mine: bool) -> Candidate:
         """Return the claim with these stored bytes, whose owner is alive; errors as those of :meth:`committed`."""
-        record = self.committed(id, value).record
-        _, committed, claim = self._known[id]
-        if claim is None or claim.state is not state or claim.mine is not mine:
-            claim = Candidate(id, record, state, mine, witnessed=not mine)
-            self._known[id] = value, committed, claim
+        known = self._known.get(id)
+        claim = known[2] if known is not None and known[0] == value else None
+        if claim is not None and claim.state is state and claim.mine is mine:
+            return claim
+        committed = self.committed(id, value)
+        claim = Candidate(id, committed.record, state, mine, witnessed=not mine)
+        self._known[id] = value, committed, claim
         return claim
 
     def add(self, id: int, value: bytes, record: Record) -> Candidate:
@@ -315,8 +317,8 @@ class LiveRecordReader:
                 found.append(None)
             elif lease is None:
                 found.append(cache.committed(id, value))
-            elif self.is_held(lease):  # whoever holds a lease lives
-                found.append(cache.claimed(id, value, lease.state, mine=lease.owner == token))
+            elif (mine := lease.owner == token) or self.is_held(lease):  # whoever holds a lease lives
+                found.append(cache.claimed(id, value, lease.state, mine=mine))
             else:
                 found.append(None)
         return found
