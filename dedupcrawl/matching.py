@@ -102,15 +102,27 @@ class _RelatedPage(NamedTuple):
         return self.candidate.record.url, self.relation if is_whole else Relation.EXCERPT
 
 
-class _NewPage:
-    """A page that is compared with its candidates."""
+class ComparedPage:
+    """A new page that is compared with many others.
 
-    __slots__ = ("record", "siblings", "site")
+    Args:
+        record: the page.
+        text: place of the hash of the text among its sketches; None: siblings are not known by their names alone.
+    """
 
-    def __init__(self, record: Record) -> None:
-        self.record = record
+    __slots__ = ("_text", "record", "siblings", "site")
+
+    def __init__(self, record: Record, text: int | None) -> None:
+        self.record, self._text = record, text
         self.site = SiteComparison(record.url)
         self.siblings = SiblingComparison(record.identity)
+
+    def sibling_names(self, old: Record) -> str:
+        """Return by which names two pages are certainly no copies, as nearly all pages of a catalogue; else ""."""
+        at = self._text
+        if at is None or old.sketches[at] == self.record.sketches[at] or old.url == self.record.url:
+            return ""
+        return self.siblings.by_names(old.identity) if self.site.has(old.url) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,33 +184,26 @@ class Matcher:
         for candidate in candidates:
             if len(candidate.record.sketches) != self._count:
                 check_sketch_count(candidate.record, self._count)
-        page, found, oldest = _NewPage(record), [], dict[bool, int]()
-        matches = self._matched(record, candidates)
-        for candidate, matched, names in zip(candidates, matches, self._by_names(page, candidates), strict=True):
-            if names and matched is not None:
-                if is_brief and oldest.setdefault(_is_settled(candidate), candidate.id) < candidate.id:
-                    continue
-                found.append(_RelatedPage(candidate, matched, Relation.SIBLING, names))
-            elif (related := self._related_page(page, candidate, matched, versions=versions)) is not None:
+        page, found, oldest = self.compared(record), [], dict[bool, int]()
+        for candidate, matched in zip(candidates, self._matched(record, candidates), strict=True):
+            names = page.sibling_names(candidate.record) if matched is not None else ""
+            if names and is_brief and oldest.setdefault(_is_settled(candidate), candidate.id) < candidate.id:
+                continue
+            if names:
+                related: _RelatedPage | None = _RelatedPage(candidate, matched, Relation.SIBLING, names)
+            else:
+                related = self._related_page(page, candidate, matched, versions=versions)
+            if related is not None:
                 found.append(related)
         return found
 
-    def _by_names(self, page: _NewPage, candidates: Sequence[Candidate]) -> list[str]:
-        """Return for each candidate by which names it is certainly a sibling, as nearly all pages of a catalogue are.
-
-        It is "" for the other candidates.
-        """
-        if self.scope == OTHER_SITES or self.versions == manual_versions.COPIES:
-            return [""] * len(candidates)
-        url, text, at = page.record.url, page.record.sketches[self._text], self._text
-        is_own, by_names = page.site.has, page.siblings.by_names
-        return [
-            by_names(old.identity) if old.sketches[at] != text and old.url != url and is_own(old.url) else ""
-            for old in [candidate.record for candidate in candidates]
-        ]
+    def compared(self, record: Record) -> ComparedPage:
+        """Return a page to compare with others."""
+        by_names = self.scope != OTHER_SITES and self.versions != manual_versions.COPIES
+        return ComparedPage(record, self._text if by_names else None)
 
     def _related_page(
-        self, page: _NewPage, candidate: Candidate, matched: Relation | None, *, versions: bool
+        self, page: ComparedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
     ) -> _RelatedPage | None:
         """Return how one candidate is related to a page; None if it is not."""
         url = candidate.record.url
@@ -236,7 +241,7 @@ class Matcher:
         return None if found is None else found.relation
 
     def _of_same_url(
-        self, page: _NewPage, candidate: Candidate, matched: Relation | None, *, versions: bool
+        self, page: ComparedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
     ) -> _RelatedPage | None:
         """Compare two pages of one URL."""
         record, old = page.record, candidate.record
@@ -259,7 +264,7 @@ class Matcher:
         why = self.why_siblings(record, candidate.record) if matched in COPIES else ""
         return _RelatedPage(candidate, matched, Relation.SIBLING if why else matched, why)
 
-    def _of_own_site(self, page: _NewPage, candidate: Candidate, matched: Relation) -> _RelatedPage | None:
+    def _of_own_site(self, page: ComparedPage, candidate: Candidate, matched: Relation) -> _RelatedPage | None:
         """Compare pages of one site, of which the names, values and sentences must agree, too."""
         if self.scope == OTHER_SITES:
             return None

@@ -353,10 +353,10 @@ class ShardLayout:
         found: list[Command] = compiled.bucket_commands(Command, b"HGET", keys, None, self._tags, self.shelves)
         return found
 
-    def join(self, key: bytes, id: bytes) -> Command:
-        """Place an id in a bucket that has other ids; the reply has the ids before it."""
+    def join(self, key: bytes, id: bytes, seen: bytes = b"") -> Command:
+        """Place an id in a bucket that has other ids; the reply has the ids before it, from behind ``seen`` on."""
         slot, shelf, stages, field = self._shelf(key)
-        return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"2", shelf, stages, field, id, key[1:]))
+        return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"2", shelf, stages, field, id, key[1:], seen))
 
     def leave(self, key: bytes, id: bytes) -> Command:
         """Remove an id from a bucket."""
@@ -462,16 +462,14 @@ def others_by_reference(
 
     Raises ``ValueError`` for a bucket that has no whole ids.
     """
-    found: dict[bytes, list[bytes]] = {}
+    found: dict[bytes, dict[bytes, None]] = {}
     for key, ids in zip(keys, packed, strict=True):
         if ids and ids != own:
             if len(ids) % size:
                 raise ValueError
-            there = found.setdefault(key, [])
-            for id in (ids[at : at + size] for at in range(0, len(ids), size)):
-                if id != own and id not in there:
-                    there.append(id)
-    return found
+            there = (ids[at : at + size] for at in range(0, len(ids), size))
+            found.setdefault(key, {}).update((id, None) for id in there if id != own)
+    return {key: list(ids) for key, ids in found.items()}
 
 
 others_in = others_by_reference if compiled is None else compiled.others_in
