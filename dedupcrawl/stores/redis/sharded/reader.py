@@ -111,9 +111,9 @@ class LookupState:
 class KnownRecordTable:
     """The committed records that a store object has read lately. Thread-safe.
 
-    They are not read again for a page that they do not drop, as nearly all pages of a template. A record that was
-    removed meanwhile is found for up to ``TRUSTED`` seconds more, but never drops a page. Meanwhile a new page with the
-    same id, one of 2²⁰ or more, would not be found: its copy would be kept.
+    They are not read again for a page that they certainly do not drop, such as nearly all pages of a template. What
+    could slip: if a record was removed, and a new page got its id, one of 2²⁰ or more under its tag, then a copy of
+    the new page is kept for up to ``TRUSTED`` seconds. No page is dropped for a record that was not read anew.
 
     Args:
         most: records that are kept, at least 1; the one that was read first goes first.
