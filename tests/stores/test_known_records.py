@@ -12,8 +12,9 @@ from dedupcrawl import Deduplicator
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState
 from dedupcrawl.stores.redis.sharded import reader
-from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, Command, script_names
+from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, Command
 from dedupcrawl.stores.redis.sharded.reader import TRUSTED, KnownRecordTable
+from dedupcrawl.stores.redis.sharded.shard_scripts import script_names
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from tests.sites.kinds import build
 from tests.stores.factories import Clock, record
@@ -55,7 +56,8 @@ def fill(dedup: Deduplicator, pages: int) -> None:
 def commands_of(dedup: Deduplicator, patch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that is filled with the names of the commands and scripts that are sent."""
     assert isinstance(dedup.store, ShardedStore)
-    wire, names, found = dedup.store.protocol.wire, script_names(), []
+    wire, names = dedup.store.protocol.wire, script_names()
+    found: list[str] = []
     ask = wire.ask
 
     def noted(commands: Sequence[Command]) -> list[Any]:
