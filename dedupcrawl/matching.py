@@ -217,15 +217,15 @@ class Matcher:
 
     def _matched(self, record: Record, candidates: Sequence[Candidate]) -> Sequence[Relation | None]:
         """Return for each candidate the strongest match of its sketches, also with those of the whole text."""
-        best: list[Relation | None] = [None] * len(candidates)
+        best: list[Relation | None] = []
         try:
             for number, sketch in self._compared_sketches(record):
                 olds = [candidate.record.sketches[number] for candidate in candidates]
                 found = self.detectors[number].relations(sketch, olds)
-                best = [_stronger(one, other) if other else one for one, other in zip(best, found, strict=True)]
+                best = [*map(_stronger, best, found)] if best else [*found]
         except DamageError:  # not for a page whose text is equal, of which no other sketch is read
             return [self._matched_one(record, candidate) for candidate in candidates]
-        return best
+        return best or [None] * len(candidates)
 
     def _compared_sketches(self, record: Record) -> Iterator[tuple[int, bytes]]:
         """Yield the sketches of a page and those of its whole text, each with the place of its detector."""
@@ -353,8 +353,10 @@ def _why_different(new: Record, old: Record, *, equal_text: bool, of_template: b
     return why_different(mine, other, equal_text=equal_text, of_template=of_template)
 
 
-def _stronger(one: Relation | None, other: Relation) -> Relation:
-    return other if one is None or STRENGTH[other] < STRENGTH[one] else one
+def _stronger(one: Relation | None, other: Relation | None) -> Relation | None:
+    if one is None or other is None:
+        return one or other
+    return other if STRENGTH[other] < STRENGTH[one] else one
 
 
 def _order(related: _RelatedPage) -> tuple[int, int]:

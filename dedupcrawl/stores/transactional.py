@@ -96,6 +96,7 @@ class TransactionalStore(Store):
         self._own: set[int] = set()  # ids of own claims
         self._lost = 0  # how many own claims others have removed, as far as this object has noticed
         self._cache = RecordCache()
+        self._encoded: tuple[Record, bytes] | None = None  # a page with candidates is offered twice
 
     @abstractmethod
     def _read(self, work: Callable[[StoreTables], T]) -> T:
@@ -116,14 +117,20 @@ class TransactionalStore(Store):
     # -- filing -------------------------------------------------------------------------------
 
     def offer(self, record: Record, since: int = 0) -> Offer:
-        offer = self._write(partial(self._file, record, encode(record), since, None))
+        offer = self._write(partial(self._file, record, self._encode(record), since, None))
         if offer.id is not None:
             self._own.add(offer.id)
         return offer
 
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
         old = sorted(set(supersede))
-        return self._write(partial(self._file, record, encode(record), since, old))
+        return self._write(partial(self._file, record, self._encode(record), since, old))
+
+    def _encode(self, record: Record) -> bytes:
+        known = self._encoded
+        if known is None or known[0] is not record:
+            known = self._encoded = record, encode(record)
+        return known[1]
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         encoded = [(record, encode(record)) for record in records]
