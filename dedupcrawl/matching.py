@@ -388,7 +388,9 @@ def _by_url(candidate: Candidate, similarity: float) -> Finding:
 
 
 def _as_siblings(finding: Finding, why: str) -> Finding:
-    return _with_relation(_with_evidence(finding, SIBLINGS, why), Relation.SIBLING)
+    evidence = {**finding.match.evidence, SIBLINGS: why}
+    match = replace(finding.match, relation=Relation.SIBLING, evidence=evidence)
+    return Finding(finding.candidate, match, finding.detector)
 
 
 def _with_evidence(finding: Finding, name: str, value: object) -> Finding:
