@@ -57,6 +57,8 @@ class RecordJudge:
 
     def ignores(self, old: Record) -> bool:
         """Return whether an earlier page is certainly no copy, by the names of both; see :class:`JudgedOffer`."""
+        if len(old.sketches) != len(self.page.sketches):  # a damaged record, which is read again
+            return False
         self._compared = self._compared or self.matcher.compared(self.page)
         return bool(self._compared.sibling_names(old))
 

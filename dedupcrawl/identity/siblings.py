@@ -63,7 +63,7 @@ SHORT_FACTS = "short facts with a text that is not about the name"
 SENTENCES = "sentences of each text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 ORDER = "the order of the sentences"
-UNPACKED = 2048  #: identities that are kept unpacked, about 5 kB each: pages of a template meet the same ones again
+UNPACKED = 2048  #: identities that are kept unpacked, about 4 kB each: pages of a template meet the same ones again
 
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
 UNREADABLE = "unreadable-identity"

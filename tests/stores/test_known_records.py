@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dedupcrawl import Deduplicator
+from dedupcrawl import Deduplicator, Page
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState
+from dedupcrawl.filing import RecordJudge
+from dedupcrawl.stores.base import BUCKET_CAP, Candidate, ClaimState, Record
 from dedupcrawl.stores.redis.sharded import reader
 from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, Command
 from dedupcrawl.stores.redis.sharded.reader import TRUSTED, KnownRecordTable
@@ -165,3 +167,21 @@ def test_an_entry_ends() -> None:
     assert known.get(b"id")
     now.now += 1
     assert known.get(b"id") is None
+
+
+def test_a_sibling_is_ignored_unless_its_record_is_damaged() -> None:
+    with Deduplicator() as dedup:
+        new, old, copy = (
+            dedup.fingerprint(page)
+            for page in (dedup.read(html=item(number), url=url(number + n)) for n, number in enumerate((1, 2, 1)))
+            if isinstance(page, Page)
+        )
+        assert isinstance(new, Record)
+        assert isinstance(old, Record)
+        assert isinstance(copy, Record)
+        judge = RecordJudge(dedup._matcher, dedup._policy, new, new.url, versions=True, give_up=False)
+        assert judge.ignores(old)
+        assert not judge.ignores(copy)
+        assert not judge.ignores(replace(old, sketches=old.sketches[:1]))
+        assert not judge.ignores(replace(old, url=new.url))
+        assert not judge.ignores(replace(old, url="https://elsewhere.example/"))
