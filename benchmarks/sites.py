@@ -25,7 +25,7 @@ from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
 from dedupcrawl.tools.evaluation.metrics import Scores
-from tests.data import LABELLED
+from tests.data import page_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dedupcrawl import Verdict
 
 DEFAULT = Config()
-SETS = ("aeb", "cwced", "wcxb")
 PARTS = ("tune", "held")
 DRAWN_ARTICLES, DRAWN_HOSTS = 120, 400
 SITE_ARTICLES, SITES, FIRST_SEED = 100, 25, 100
@@ -94,9 +93,8 @@ def corpora(folders: Sequence[Path], part: int, draws: int, sites: int) -> Itera
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row for each corpus, and the mean F1 of the corpora of each kind and part."""
     options = _parser().parse_args(arguments)
-    folders = options.folders or [folder for name in SETS if (folder := LABELLED / "pages" / name).is_dir()]
+    folders = page_sets(options.folders)
     if not folders:
-        print(f"skipped: no page set below {LABELLED} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
         return 0
     print(HEADING)
     outcomes = [outcome for part in options.part or PARTS for outcome in _measure(folders, part, options)]
