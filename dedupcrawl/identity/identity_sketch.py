@@ -90,7 +90,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         sketch = sketcher.sketch((named[0], named[1]), shown, texts, *others, text, plain, folding, seed, around)
     if sketch is None:  # also of a text with combining marks, which compiled code leaves to Python
         sketch = reference_sketch(page, text, seed, fold_chinese=fold_chinese)
-    return with_layout(page.layout, sketch, page.removed)
+    return with_layout(page.layout, sketch, page.removed, page.files)
 
 
 @lru_cache(CACHED_SEEDS)

@@ -1,4 +1,4 @@
-"""Two small signatures of a page, and their comparison: of its layout, and of the text that was not read.
+"""Small signatures of a page, and their comparison: of its layout, of the text that was not read, and of its files.
 
 Similar pages fall into four classes (patent CN101645082): the same or part of the content, in the same or another
 layout. The relation of a verdict gives the content, and the signatures of two layouts the rest.
@@ -16,18 +16,27 @@ König: *b-Bit Minwise Hashing*, 2010; one permutation, Li, Owen, Zhang 2012). L
 navigation. If most of the removed text of two pages differs, the matching text may be the beginning of all pages of the
 site. Then the new page is kept as ``unchecked(little-read)``.
 
+A page that lists files, such as the tracks of an album, has a signature of the words in that list: the lowest hashes
+(Broder 1997) and their number. A long introduction hides the list from the sketches of the text.
+
 ``Record.identity`` begins with the signature of the layout (4 bytes, 0 if it is unknown), followed by the sketch of
-:mod:`dedupcrawl.identity.identity_sketch`. If less than half of the page was read, the signature of the removed text is
-at the end; the highest bit of the first byte is set then.
+:mod:`dedupcrawl.identity.identity_sketch`. The signature of files comes next, with its size at its end; the highest bit
+of the sketch's first byte is set then. If less than half of the page was read, the signature of the removed text is at
+the end; the highest bit of the first byte is set then.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
+from struct import pack, unpack
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
+
+from dedupcrawl.page.rules import FILE_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,6 +124,33 @@ def _lowest_bits(text: bytes) -> bytes:
     return np.packbits(bits).tobytes()
 
 
+MAX_FILE_WORDS = 8  #: hashes of words in a signature of files
+_file_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+
+
+#: The size, the length or the format of a file.
+_file_facts = re.compile(
+    rf"(?<![^\W_])(?:\d+(?:[.,]\d+)? ?(?:[kmg]i?b|bytes?)|\d+:\d\d(?: ?min)?|{'|'.join(sorted(FILE_TYPES))})(?![^\W_])"
+)
+
+
+def files_signature(texts: Sequence[str]) -> bytes:
+    """Return the signature of the lists of files of a page; b"" without a word.
+
+    It is the number of different words, at most 255, and the lowest hashes, two bytes each. A character of a script
+    without spaces is a word.
+
+    Sizes and formats do not count.
+
+    Args:
+        texts: labels of the files, and what describes them.
+    """
+    labels = unicodedata.normalize("NFKC", "\n".join(texts)).casefold()
+    words = {*_file_words.findall(_file_facts.sub(" ", labels))}
+    hashes = sorted({crc32(word.encode("utf-8", "replace")) & 0xFFFF for word in words})
+    return bytes((min(len(hashes), 255),)) + pack(f">{len(kept)}H", *kept) if (kept := hashes[:MAX_FILE_WORDS]) else b""
+
+
 # -- comparison of signatures -------------------------------------------------------------------
 
 EVIDENCE = "layout"  #: key of the evidence of a verdict
@@ -123,14 +159,17 @@ MIN_EQUAL_PARTS = 2  #: of four, measured on pairs of pages of wcxb (docs/method
 
 _UNKNOWN = bytes(LAYOUT_BYTES)
 _HAS_REMOVED = 0x80  #: bit of the first byte, which no layout has
+_HAS_FILES = 0x80  #: bit of the first byte of a sketch, which no sketch has
 
 
-def with_layout(layout: bytes, sketch: bytes, removed: bytes = b"") -> bytes:
-    """Return the identity to store: the signature of the layout, a sketch, and the signature of removed text.
+def with_layout(layout: bytes, sketch: bytes, removed: bytes = b"", files: bytes = b"") -> bytes:
+    """Return the identity to store: the signatures of layout, files and removed text around a sketch.
 
-    Each may be b"". Without a sketch there is no removed text.
+    Each may be b"". Without a sketch there are neither files nor removed text.
     """
     layout = layout or _UNKNOWN
+    if files and sketch:
+        sketch = bytes((sketch[0] | _HAS_FILES,)) + sketch[1:] + files + bytes((len(files),))
     if removed and sketch:
         return bytes((layout[0] | _HAS_REMOVED,)) + layout[1:] + sketch + removed
     return layout + sketch if sketch or layout is not _UNKNOWN else b""
@@ -138,12 +177,32 @@ def with_layout(layout: bytes, sketch: bytes, removed: bytes = b"") -> bytes:
 
 def without_layout(identity: bytes) -> bytes:
     """Return the sketch in a stored identity, b"" if there is none."""
+    sketch = _sketch_with_files(identity)
+    files = _files_of(sketch)
+    return bytes((sketch[0] & ~_HAS_FILES,)) + sketch[1 : -1 - len(files)] if files else sketch
+
+
+def _sketch_with_files(identity: bytes) -> bytes:
     return identity[LAYOUT_BYTES:-REMOVED_BYTES] if _has_removed(identity) else identity[LAYOUT_BYTES:]
+
+
+def _files_of(sketch: bytes) -> bytes:
+    """Return the signature of files behind a sketch; b"" if there is none, or the bytes are damaged."""
+    if len(sketch) < 2 or sketch[0] < _HAS_FILES:
+        return b""
+    size = sketch[-1]
+    is_sound = size % 2 == 1 and 1 < size <= 1 + 2 * MAX_FILE_WORDS and len(sketch) > size + 1
+    return sketch[-1 - size : -1] if is_sound else b""
 
 
 def removed_part(identity: bytes) -> bytes:
     """Return the signature of removed text in a stored identity, b"" if there is none."""
     return identity[-REMOVED_BYTES:] if _has_removed(identity) else b""
+
+
+def files_part(identity: bytes) -> bytes:
+    """Return the signature of files in a stored identity, b"" if there is none."""
+    return _files_of(_sketch_with_files(identity))
 
 
 def has_sound_layout(identity: bytes) -> bool:
@@ -153,6 +212,29 @@ def has_sound_layout(identity: bytes) -> bool:
 
 def _has_removed(identity: bytes) -> bool:
     return len(identity) > LAYOUT_BYTES + REMOVED_BYTES and identity[0] >= _HAS_REMOVED
+
+
+#: Share of the words in its list of files that each page must have for itself.
+MIN_OTHER_FILES = 0.5
+
+
+def have_other_files(new: bytes, old: bytes) -> bool:
+    """Return whether two pages list other files: most words of each list are certainly not in the other.
+
+    Args:
+        new: stored identity of one page, see :func:`with_layout`.
+        old: that of the other.
+    """
+    mine, others = files_part(new), files_part(old)
+    return bool(mine and others) and min(_own_share(mine, others), _own_share(others, mine)) >= MIN_OTHER_FILES
+
+
+def _own_share(mine: bytes, other: bytes) -> float:
+    """Return the share of the words of one list that the other certainly lacks, 0…1, of those that can be compared."""
+    words, others = (unpack(f">{len(part) // 2}H", part[1:]) for part in (mine, other))
+    end = 1 << 16 if other[0] == len(others) else others[-1]
+    seen = [word for word in words if word <= end]
+    return sum(word not in others for word in seen) / len(seen) if seen else 0.0
 
 
 def compare_layouts(new: bytes, old: bytes) -> str:
