@@ -44,6 +44,8 @@ def test_dropped_copies_become_revisit_records(site: Site, run: Callable[..., Cr
     assert found[first][3] == site.answers["/a/1"].body
     for url in (copy, again):
         _, fields, http, body = found[url]
-        assert fields["WARC-Profile"] in {f"urn:x-dedupcrawl:revisit:{each}" for each in ("identical", "near-duplicate")}
+        assert fields["WARC-Profile"] in {
+            f"urn:x-dedupcrawl:revisit:{each}" for each in ("identical", "near-duplicate")
+        }
         assert fields["WARC-Refers-To-Target-URI"] == first
         assert (http.status_code, http["Content-Type"], body) == (200, "text/html; charset=utf-8", b"")
