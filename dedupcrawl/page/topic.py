@@ -140,16 +140,19 @@ def classify(found: Sequence[TopicBlock], options: TopicOptions) -> list[str]:
 def _titles_of_topic(found: Sequence[TopicBlock], reasons: Sequence[str], title: str) -> list[TopicBlock]:
     """Return the titles just above a text of the topic that are no links, but the name of the page.
 
-    Each site may name a page in its own way. A title that is a link names another page.
+    Each site may name a page in its own way, and an ``<h1>`` before that name is the site's. A title that is a link
+    names another page.
     """
     name = _name_of_page(found, title)
     order = [at for _, at in sorted((place, at) for at, segment in enumerate(found) for place in segment.places)]
     named: dict[int, None] = {}
-    is_above = False
+    is_above = is_named = False
     for at in reversed(order):
+        is_named = is_named or found[at] is name
         is_title = reasons[at] is TITLE
         is_above = is_above if is_title else reasons[at] is TOPIC
-        if is_title and is_above and found[at] is not name and found[at].anchor_share <= MAX_LINKED:
+        is_part = not (is_named and found[at].tag == "h1")
+        if is_title and is_above and is_part and found[at].anchor_share <= MAX_LINKED:
             named[at] = None
     return [found[at] for at in named]
 
