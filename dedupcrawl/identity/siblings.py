@@ -38,7 +38,7 @@ from dedupcrawl.identity.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
-from dedupcrawl.page.signatures import OTHER, compare_layouts
+from dedupcrawl.page.signatures import OTHER, compare_layouts, have_other_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,6 +60,7 @@ NAME_OF_ONE = "the name of one over a text that is not about it"
 VALUES = "values in the text"
 VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
+FILES = "lists of files"
 SENTENCES = "sentences of each text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 ORDER = "the order of the sentences"
@@ -70,9 +71,7 @@ UNREADABLE = "unreadable-identity"
 
 
 def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool = True) -> str:
-    """Return why two pages of one site are not copies of each other; "" if they may be.
-
-    It is ``UNREADABLE`` if an identity cannot be read.
+    """Return why two pages of one site are no copies; "" if they may be, ``UNREADABLE`` if an identity is damaged.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`. One without names
@@ -120,6 +119,8 @@ class SiblingComparison:
         mine = self._facts
         if mine is None or other is None:
             return "" if self._is_readable else UNREADABLE
+        if have_other_files(self._new, old):
+            return FILES
         if not equal_text and (why := _names_in_both_texts(mine, other)):
             return why
         same_layout = compare_layouts(self._new, old) != OTHER
@@ -200,9 +201,7 @@ def _sentences_differ(mine: Identity, other: Identity, *, adds_word: bool) -> bo
 
 
 def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_template: bool = False) -> str:
-    """Return why two pages of different sites are not copies of each other; "" if they may be.
-
-    It is ``UNREADABLE`` if an identity cannot be read.
+    """Return why two pages of two sites are no copies; "" if they may be, ``UNREADABLE`` if an identity is damaged.
 
     Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
     texts are different pages if each has a number that the other lacks. A longer text may be read with numbers of the
@@ -221,10 +220,10 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
         return UNREADABLE
     if mine is None or other is None:
         return ""
-    if mine.is_brief and other.is_brief and mine.inner.differs(other.inner):
-        return VALUES
-    if equal_text:
-        return ""
+    has_other_values = mine.is_brief and other.is_brief and mine.inner.differs(other.inner)
+    why = VALUES if has_other_values else FILES if have_other_files(new, old) else ""
+    if why or equal_text:
+        return why
     if are_reordered(mine.sentences.items, other.sentences.items):
         return ORDER
     return SENTENCES_OF_TEMPLATE if of_template and mine.sentences.differs(other.sentences) else ""

@@ -17,9 +17,9 @@ from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length, fla
 from dedupcrawl.page.document import check_stream
 from dedupcrawl.page.edges import trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
-from dedupcrawl.page.file_lists import file_blocks
+from dedupcrawl.page.file_lists import file_blocks, listed_files
 from dedupcrawl.page.model import Block, Kind, Page
-from dedupcrawl.page.page_kind import MAX_LABEL_BYTES, kind_of
+from dedupcrawl.page.page_kind import MAX_LABEL_BYTES, kind_of, listed_below
 from dedupcrawl.page.replies import mark_replies, without_counts
 from dedupcrawl.page.rules import (
     CONSENT,
@@ -36,7 +36,7 @@ from dedupcrawl.page.rules import (
     word_set,
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
-from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
+from dedupcrawl.page.signatures import MAX_READ_BYTES, files_signature, layout_signature, removed_signature
 from dedupcrawl.page.structure import (
     HEADINGS,
     MAX_BESIDE_TEXT,
@@ -97,7 +97,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     mark_replies(tree, reasons, is_short=kept < MIN_ARTICLE_BYTES)
     if chosen is not None and _has_few_replies(tree, reasons, chosen):
         chosen = None
-    corrected = None if chosen is None else _corrected(tree, reasons, chosen)
+    corrected = None if chosen is None else _corrected(tree, reasons, chosen, options)
     facts = 0 if tree.is_discussion else join_leading_facts(tree.blocks, reasons)
     reading = ChoiceResult(reasons, kept + facts, kept)
     corrected = corrected or reading
@@ -128,6 +128,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         listed=listed_headings(tree.blocks, reasons, KEPT_REASONS),
         visible=_visible(tree, reasons, kind),
         removed=_removed(root, texts, text, rest),
+        files=files_signature(listed_files(tree, reasons)) if tree.files else b"",
         layout=layout_signature(tree.elements, tree.parents, texts.container),
         **surroundings,
         **described,
@@ -142,8 +143,11 @@ class ChoiceResult(NamedTuple):
     in_sentences: int  #: of it, without links if the block model chose it
 
 
-def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> ChoiceResult:
-    """Return the choice of the block model, which leaves the reasons of other blocks as they are."""
+def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool], options: ReadOptions) -> ChoiceResult:
+    """Return the choice of the block model, which leaves the reasons of other blocks as they are.
+
+    Separators in a block of guide links (R > R1) are no sentences.
+    """
     trim_choice(tree.blocks, chosen)
     corrected = [
         (reason if reason is MAIN_TEXT else MODEL_KEPT) if keep else MODEL_REMOVED if reason is MAIN_TEXT else reason
@@ -153,8 +157,12 @@ def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> Choic
         chosen[place] = True
         corrected[place] = MODEL_KEPT
     kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-    links = sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-    return ChoiceResult(corrected, kept, kept - links)
+    links = [
+        block[1] if block[2] > options.link_density_noise * block[1] else block[2]
+        for block, keep in zip(tree.blocks, chosen, strict=True)
+        if keep
+    ]
+    return ChoiceResult(corrected, kept, kept - sum(links))
 
 
 def _has_few_replies(tree: BlockTree, reasons: Sequence[str], chosen: Sequence[bool]) -> bool:
@@ -236,7 +244,8 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
 
     That is the heading, the text between it and the main text, and short facts (definition lists, tables); and all
     text that was removed only for its position if it is longer than the main text. Without it, catalogue pages with
-    different goods and the same terms of sale would be copies. Beside an article the other text belongs to the site.
+    different goods and the same terms of sale would be copies. So would be lists of pages under the same introduction.
+    Beside an article the other text belongs to the site.
     """
     if kept >= MIN_ARTICLE_BYTES:
         return ""
@@ -253,7 +262,8 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
             and not _is_boilerplate(tree.blocks[place], listed)
         )
     ]
-    return "\n".join([tree.blocks[place][0] for place in chosen])
+    below = listed_below(tree, reasons, kept)
+    return "\n".join([tree.blocks[place][0] for place in (sorted({*chosen, *below}) if below else chosen)])
 
 
 def _naming(block: RawBlock) -> str:
