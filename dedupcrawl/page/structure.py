@@ -88,6 +88,15 @@ def with_ancestors(containers: Iterable[int], parents: Sequence[int]) -> set[int
     return set[int]().union(*[ancestors(container, parents) for container in containers])
 
 
+def descendants(containers: Iterable[int], parents: Sequence[int]) -> set[int]:
+    """Return the containers within any of these, without themselves. Parents precede their children."""
+    tops, found = {*containers}, set[int]()
+    for child, parent in enumerate(parents):
+        if parent in tops or parent in found:
+            found.add(child)
+    return found
+
+
 def declared_text(tree: BlockTree) -> list[int]:
     """Return the containers that are declared the text of the page: each body of an article, or the only article."""
     if tree.bodies:
