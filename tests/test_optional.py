@@ -50,7 +50,8 @@ def calls() -> Iterator[tuple[str, str]]:
 
 def test_the_extra_that_is_named_installs_the_package() -> None:
     found = set(calls())
-    others = {"all", "spark", "spidermon"}  # the packages of spark are in a loop, and spidermon imports our monitors
+    # Those of spark are in a loop, spidermon imports our monitors, and tests/stores/test_opening.py is about redis.
+    others = {"all", "spark", "spidermon", "redis"}
     assert {extra for _, extra in found} == {*EXTRAS} - others
     for package, extra in found:
         assert package in names(EXTRAS[extra])
@@ -68,6 +69,12 @@ def test_what_is_installed_for_everybody_is_nothing_optional() -> None:
     assert "scipy" in names(requires("datasketch") or []), "why datasketch is optional: scipy takes 140 MB"
 
 
+class SparkFrame:
+    """Stands for a DataFrame of Spark."""
+
+    __module__ = "pyspark.sql.classic.dataframe"
+
+
 NEEDED: dict[str, tuple[str, Callable[[], object]]] = {
     "words": ("The detector spotsigs needs the package jieba: pip install 'dedupcrawl[zh]'", lambda: one("spotsigs")),
     "idf": ("The built-in lexicon needs the package jieba: pip install 'dedupcrawl[zh]'", lambda: one("keywords")),
@@ -83,7 +90,11 @@ NEEDED: dict[str, tuple[str, Callable[[], object]]] = {
         "The segmenter rjieba needs the package rjieba: pip install 'dedupcrawl[rjieba]'",
         lambda: Config(segmenter="rjieba"),
     ),
-    "spark": ("Spark needs the package pyspark: pip install 'dedupcrawl[spark]'", lambda: batch.deduplicate),
+    "spark": (
+        "Spark needs the package pyspark: pip install 'dedupcrawl[spark]'",
+        lambda: batch.deduplicate(SparkFrame()),
+    ),
+    "table": ("A table needs the package pyarrow: pip install 'dedupcrawl[batch]'", lambda: batch.deduplicate({})),
 }
 
 

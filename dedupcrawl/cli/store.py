@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dedupcrawl.cli.console import ConsoleProgress, facts_table, output_console, print_error, print_json, print_line
-from dedupcrawl.cli.options import AsJson, OneNamespace
+from dedupcrawl.cli.options import AsJson, OneNamespace, chosen_store
 from dedupcrawl.config import Config, recovered
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.errors import DedupError, MissingPackageError, SettingError
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 store = typer.Typer(help="Inspect a store, remove records, export and import it.", no_args_is_help=True)
 
+OF_PROJECT = "In a Scrapy project, by default that of its crawls."
 STORE_HELP = "URL of the store, as in DEDUP_STORE: lmdb://PATH or redis://HOST/DB."
 StoreUrl = Annotated[str, typer.Argument(metavar="STORE", help=STORE_HELP)]
+StoreOrProject = Annotated[str | None, typer.Argument(metavar="[STORE]", help=f"{STORE_HELP} {OF_PROJECT}")]
 Namespace = Annotated[str | None, typer.Option(help="Only this namespace (default: all).")]
 
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first damaged record.")]
@@ -68,9 +70,9 @@ class DamageReport:
 
 
 @store.command()
-def info(where: StoreUrl, namespace: Namespace = None, as_json: AsJson = False) -> None:
+def info(where: StoreOrProject = None, namespace: Namespace = None, as_json: AsJson = False) -> None:
     """Count pages, claims, keys and bytes."""
-    infos = [opened.info() for opened in _opened(where, namespace)]
+    infos = [opened.info() for opened in _opened(chosen_store(where), namespace)]
     if as_json:
         print_json([asdict(each) for each in infos])
         return
@@ -89,7 +91,8 @@ def forget(
 ) -> None:
     """Remove the records of these URLs, so that a crawl keeps their content again.
 
-    Of a site, only what it repeats is forgotten (see DEDUP_SITE_MEMORY): a crawl learns it again.
+    Of a site, only what it repeats (see DEDUP_SITE_MEMORY) and the notes on its URLs are forgotten: a crawl learns
+    them again.
 
     Damaged records are skipped: each is named on standard error, and the exit code is 3.
     """
@@ -100,7 +103,7 @@ def forget(
     removed = forgotten = 0
     for opened in stores:
         removed += sum(opened.forget(url, damage) for url in pages)
-        forgotten += opened.forget_sites(sites)
+        forgotten += sum(bool(opened.forget_sites([site])) | bool(opened.notes.forget([site])) for site in sites)
     if pages:
         print_line(f"{removed} records forgotten")
     if sites:
@@ -252,6 +255,8 @@ def _info_rows(info: StoreInfo) -> Iterator[tuple[str, str]]:
     yield "bytes", f"{info.bytes:,}" + (f" ({info.bytes / info.pages:,.0f} a page)" if info.pages else "")
     if info.sites:
         yield "sites", f"{info.sites:,} with what they repeat, {info.site_bytes:,} bytes"
+    if info.notes:
+        yield "notes", f"{info.notes:,} on URLs of sites, {info.note_bytes:,} bytes"
     yield "oldest", _timestamp(info.oldest)
     yield "newest", _timestamp(info.newest)
     yield "filled with", info.scheme
