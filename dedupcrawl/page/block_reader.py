@@ -43,6 +43,7 @@ from dedupcrawl.page.structure import (
     MAX_BESIDE_TEXT,
     folded_line,
     join_leading_facts,
+    join_trailing_facts,
     listed_headings,
     mark_discussion,
     page_title,
@@ -100,7 +101,9 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     if chosen is not None and _has_few_replies(tree, reasons, chosen):
         chosen = None
     corrected = None if chosen is None else _corrected(tree, reasons, chosen)
-    facts = 0 if tree.is_discussion else join_leading_facts(tree.blocks, reasons)
+    facts = 0
+    if not tree.is_discussion:
+        facts = join_leading_facts(tree.blocks, reasons) + join_trailing_facts(tree.blocks, reasons)
     reading = ChoiceResult(reasons, kept + facts, kept)
     corrected = corrected or reading
     compared = _with_side_text(tree, reading, corrected) if _is_compared(reading, corrected) else corrected
