@@ -198,6 +198,27 @@ def test_dropped_copies_do_not_count() -> None:
         assert dedup.site_memory.repeated(read) == []
 
 
+def revision(number: int) -> tuple[str, str]:
+    """Return a version of a post with new text of its own, longer than the rest."""
+    url, html = POSTS[0].on(after="")
+    new = Writer("revision", number).story(3)
+    return url, html.replace("</article>", f"{new}</article>")
+
+
+@pytest.mark.parametrize("store", ["memory", "lmdb"])
+def test_versions_of_one_page_count_once(store: str, tmp_path: Path) -> None:
+    """Else the lines that all its versions have would be those that its site repeats."""
+    with Deduplicator(f"lmdb://{tmp_path}/store" if store == "lmdb" else "memory://") as dedup:
+        verdicts = [dedup.add(html=html, url=url) for url, html in map(revision, range(5))]
+        assert [verdict.relation for verdict in verdicts] == [None, *["updated"] * 4]
+        url, html = revision(5)
+        read = dedup.read(html=html, url=url)
+        assert not isinstance(read, Verdict)
+        assert dedup.site_memory is not None
+        assert dedup.site_memory.repeated(read) == []
+        assert dedup.site_memory.view(read).own is None  # type: ignore[union-attr]
+
+
 # -- what is not ------------------------------------------------------------------------------
 
 

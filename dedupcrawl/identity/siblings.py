@@ -10,9 +10,9 @@ beside one that it lacks. What the text is about decides which units count:
 * If it is about the name of neither page, one value, fact or sentence of its own is enough.
 * Pages of two sites have names and surroundings of their own: only the text counts, and the order of its sentences.
 
-A *telling* token of a name has four letters or is of a script without spaces, a *filler* ("the") is any other without
-digits. The *body* is the main text without the lines that repeat a name. A page is *about* a name whose telling tokens
-are in it. *Beside* is what the page has around its main text.
+A *telling* token of a name has four letters, or a sign at its end ("C++"), or is of a script without spaces; a *filler*
+("the") is any other without digits. The *body* is the main text without the lines that repeat a name. A page is *about*
+a name whose telling tokens are in it. *Beside* is what the page has around its main text.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from dedupcrawl.page.rules import (
     POSITION_REASONS,
     REPEATED,
     REPLIES,
+    SIDE_CLASS,
     is_byline,
     is_legal,
     word_set,
@@ -42,6 +43,7 @@ from dedupcrawl.page.structure import (
     MAX_BESIDE_TEXT,
     folded_line,
     join_leading_facts,
+    join_trailing_facts,
     listed_headings,
     mark_discussion,
     page_title,
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_TITLED = 4  #: characters of a line that names a page because it is a part of its title
 MIN_FOUND = 0.5  #: share of the text that the block model chose, which the rules must have found to be compared
+MIN_ADDED = 0.1  #: share of the text by the rules that a part beside it must have to be compared with it
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 #: Of text that is compared elsewhere, or never.
 COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK, REPLIES}
@@ -98,10 +101,12 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     if chosen is not None and _has_few_replies(tree, reasons, chosen):
         chosen = None
     corrected = None if chosen is None else _corrected(tree, reasons, chosen, options)
-    facts = 0 if tree.is_discussion else join_leading_facts(tree.blocks, reasons)
+    facts = 0
+    if not tree.is_discussion:
+        facts = join_leading_facts(tree.blocks, reasons) + join_trailing_facts(tree.blocks, reasons)
     reading = ChoiceResult(reasons, kept + facts, kept)
     corrected = corrected or reading
-    compared = reading if _is_compared(reading, corrected) else corrected
+    compared = _with_side_text(tree, reading, corrected) if _is_compared(reading, corrected) else corrected
     reasons, kept = compared.reasons, compared.kept
     unread = unread if compared is reading and REPLIES not in reasons else unread_bytes(tree.blocks, reasons)
     kind = kind_of(tree, reasons, compared.in_sentences, options)
@@ -180,6 +185,30 @@ def _is_compared(reading: ChoiceResult, corrected: ChoiceResult) -> bool:
     """
     found, chosen = reading.in_sentences, corrected.in_sentences
     return corrected is reading or (min(found, chosen) >= MIN_ARTICLE_BYTES and found >= MIN_FOUND * chosen)
+
+
+def _with_side_text(tree: BlockTree, reading: ChoiceResult, corrected: ChoiceResult) -> ChoiceResult:
+    """Return the choice of the rules with the parts that they removed for a class alone, and that the model chose.
+
+    A comment on a quoted article may stand in such a part: without it the page would be a copy of the article. A part
+    with less than a tenth of the text makes no other page of it (``relations``).
+    """
+    if corrected is reading or tree.is_discussion:
+        return reading
+    pairs = enumerate(zip(reading.reasons, corrected.reasons, strict=True))
+    places = [at for at, (rule, model) in pairs if rule is SIDE_CLASS and model is MODEL_KEPT]
+    added = sum([tree.blocks[place][1] - tree.blocks[place][2] for place in places])
+    if added < MIN_ADDED * reading.in_sentences:
+        return reading
+    reasons = [*reading.reasons]
+    for place in places:
+        reasons[place] = MODEL_KEPT
+    found = ChoiceResult(reasons, reading.kept + added, reading.in_sentences + added)
+    return corrected if _kept_places(found) == _kept_places(corrected) else found
+
+
+def _kept_places(choice: ChoiceResult) -> list[bool]:
+    return [reason in KEPT_REASONS for reason in choice.reasons]
 
 
 def with_main_text(

@@ -86,6 +86,9 @@ SIDE_WORDS = word_set("""
     sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc
     toolbar topbar trending tuijian widget widgets xiangguan zebian
 """)
+#: Of these, words that a part with sentences mostly has for another reason: the editor of a page builder, or a note by
+#: the editor; a place for an advertisement around the text; the rest of a text, which a button shows.
+AMBIGUOUS_WORDS = word_set("ad editor hidden")
 #: Classes of the sections of a manual in DocBook's and AsciiDoc's HTML.
 SECTIONS = word_set("refsect1 refsect2 refsect3 sect0 sect1 sect2 sect3 sect4 sect5 sect6")
 #: A name with such a prefix describes the topic of the text, something beside it, or its look: WordPress gives
@@ -107,7 +110,7 @@ MAX_NOTICE_BYTES = 600  #: a longer block is an article about cookies
 CAPTION_ENDS = (")", "）", "摄", "攝", "图片", "照片")  #: every caption ends with one of them
 
 #: Letters after a digit belong to a number or to a generated name (``css-1d8ad8q``), and are no word.
-_name_parts = re.compile(r"(?<!\d)(?:[A-Z]?[a-z]+|[A-Z]+)").findall
+_name_parts = re.compile(r"\d[A-Za-z]*|([A-Z]?[a-z]+|[A-Z]+)").findall
 _FRONT = r"[\s（(【\[《<>«»*|·•—–-]*"
 _points_elsewhere = re.compile(
     _FRONT + r"(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)?"
@@ -296,16 +299,26 @@ def side_words(head: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16384)
+def is_ambiguous(head: str) -> bool:
+    """Return whether ``tag class id`` of an element shows a side part only if it has no sentences.
+
+    >>> [is_ambiguous(head) for head in ("div elementor-widget text-editor", "div widget", "div editor-bio")]
+    [True, False, False]
+    """
+    return frozenset() < side_words(head) - {"widget"} <= AMBIGUOUS_WORDS
+
+
+@lru_cache(maxsize=16384)
 def name_words(names: str) -> frozenset[str]:
     """Return the words in class and id of an element, without names that describe a topic or the look.
 
-    >>> sorted(name_words("main-body relatedPosts tag-cookies lg:hidden"))
-    ['body', 'main', 'posts', 'related']
+    >>> sorted(name_words("main-body relatedPosts tag-cookies lg:hidden node-0ead46"))
+    ['body', 'main', 'node', 'posts', 'related']
     """
     if "__" in names:
         names = " ".join(map(_without_hash, names.split()))
     kept = (name for name in names.split() if not name.startswith(TOPIC_PREFIXES) and VARIANT not in name)
-    found = frozenset([word.lower() for name in kept for word in _name_parts(name)])
+    found = frozenset([word.lower() for name in kept for word in _name_parts(name) if word])
     return found - {"hidden"} if "hidden" in found and HIDDEN_NAMES.isdisjoint(names.split()) else found
 
 

@@ -10,8 +10,9 @@ a template is read as text on a page with a short article, and left out on one w
 A page counts only if it has enough text of its own: lines that no page of the site had before. Home, tag and month
 pages that carry whole posts have none if the posts were read before. If they are read first, they are known by their
 linked headings (``Page.listed``) or by their title, and do not count either. So a post that is on six pages remains
-content. Dropped pages do not count, because a page's own views would make its text one that is repeated. A mistake of
-the memory costs a copy, never a page: where little text would remain, the whole text is compared.
+content. Dropped pages do not count, because a page's own views would make its text one that is repeated, nor do later
+versions of a filed page. A mistake of the memory costs a copy, never a page: where little text would remain, the whole
+text is compared.
 
 The tables are part of the store (:mod:`dedupcrawl.stores.site_tables`).
 """

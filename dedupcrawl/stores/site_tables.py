@@ -134,6 +134,25 @@ class SiteTables:
         return self.forget_sites([site for site, value in self.sites() if changed_at(value) < older_than])
 
 
+class GivenSiteTables(SiteTables):
+    """Tables that do not change, such as those of a finished batch.
+
+    Args:
+        tables: packed tables by site.
+    """
+
+    def __init__(self, tables: Mapping[str, bytes]) -> None:
+        self._tables = tables
+
+    def load_sites(self, sites: Sequence[str]) -> dict[str, bytes]:
+        """Return the packed tables of these sites."""
+        return {site: self._tables[site] for site in sites if site in self._tables}
+
+    def sites(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the sites with their packed tables."""
+        return iter(self._tables.items())
+
+
 class StoredSiteTables(Protocol):
     """The rows of a store over transactions that hold the tables of sites."""
 
