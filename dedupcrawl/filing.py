@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dedupcrawl.decision import ClaimOwner, Decision, Policy
-    from dedupcrawl.matching import ComparedPage, Finding, Matcher
+    from dedupcrawl.matching import Finding, MatchedPage, Matcher
     from dedupcrawl.stores.base import Candidate, Record
 
 
@@ -46,7 +46,7 @@ class RecordJudge:
     give_up: bool  #: as for :meth:`Policy.decide`
     record: Record = field(init=False)  #: the page; in the end as it is filed, with its cluster
     decision: Decision | Pending = field(init=False)  #: by the candidates of the last call
-    _compared: ComparedPage | None = field(init=False, default=None)
+    _compared: MatchedPage | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.record = self.page

@@ -102,7 +102,7 @@ class _RelatedPage(NamedTuple):
         return self.candidate.record.url, self.relation if is_whole else Relation.EXCERPT
 
 
-class ComparedPage:
+class MatchedPage:
     """A new page that is compared with many others.
 
     Args:
@@ -197,13 +197,13 @@ class Matcher:
                 found.append(related)
         return found
 
-    def compared(self, record: Record) -> ComparedPage:
+    def compared(self, record: Record) -> MatchedPage:
         """Return a page to compare with others."""
         by_names = self.scope != OTHER_SITES and self.versions != manual_versions.COPIES
-        return ComparedPage(record, self._text if by_names else None)
+        return MatchedPage(record, self._text if by_names else None)
 
     def _related_page(
-        self, page: ComparedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
+        self, page: MatchedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
     ) -> _RelatedPage | None:
         """Return how one candidate is related to a page; None if it is not."""
         url = candidate.record.url
@@ -241,7 +241,7 @@ class Matcher:
         return None if found is None else found.relation
 
     def _of_same_url(
-        self, page: ComparedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
+        self, page: MatchedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
     ) -> _RelatedPage | None:
         """Compare two pages of one URL."""
         record, old = page.record, candidate.record
@@ -264,7 +264,7 @@ class Matcher:
         why = self.why_siblings(record, candidate.record) if matched in COPIES else ""
         return _RelatedPage(candidate, matched, Relation.SIBLING if why else matched, why)
 
-    def _of_own_site(self, page: ComparedPage, candidate: Candidate, matched: Relation) -> _RelatedPage | None:
+    def _of_own_site(self, page: MatchedPage, candidate: Candidate, matched: Relation) -> _RelatedPage | None:
         """Compare pages of one site, of which the names, values and sentences must agree, too."""
         if self.scope == OTHER_SITES:
             return None

@@ -129,7 +129,7 @@ class SiblingComparison:
         )
 
 
-class _IdentityFacts(NamedTuple):
+class _KnownIdentity(NamedTuple):
     """An identity, and what is found out about it once for all pages that it is compared with."""
 
     identity: Identity
@@ -141,7 +141,7 @@ class _IdentityFacts(NamedTuple):
 
 
 @lru_cache(UNPACKED)
-def _facts_of(identity: bytes) -> _IdentityFacts | None:
+def _facts_of(identity: bytes) -> _KnownIdentity | None:
     """Unpack an identity; errors and None as those of :func:`unpack_identity`."""
     found = unpack_identity(identity)
     if found is None:
@@ -150,7 +150,7 @@ def _facts_of(identity: bytes) -> _IdentityFacts | None:
     in_text = [key for key, flags in names.items() if flags & MAIN] if found.names.is_whole else []
     numbers = [key for key in names if key < TELLING]
     sets = frozenset(names), frozenset(in_text), frozenset(numbers)
-    return _IdentityFacts(found, *sets, found.body, is_about_its_name(names))
+    return _KnownIdentity(found, *sets, found.body, is_about_its_name(names))
 
 
 def _unpack(identity: bytes) -> Identity | None:
@@ -158,7 +158,7 @@ def _unpack(identity: bytes) -> Identity | None:
     return None if facts is None else facts.identity
 
 
-def _names_in_both_texts(mine: _IdentityFacts, other: _IdentityFacts) -> str:
+def _names_in_both_texts(mine: _KnownIdentity, other: _KnownIdentity) -> str:
     """Return how the names differ if each page certainly has own ones in its text, and another text; else ""."""
     if mine.in_text <= other.names or other.in_text <= mine.names or mine.body == other.body > 0:
         return ""
@@ -167,7 +167,7 @@ def _names_in_both_texts(mine: _IdentityFacts, other: _IdentityFacts) -> str:
 
 
 def _why_different_things(
-    new: _IdentityFacts, old: _IdentityFacts, *, same_layout: bool, equal_text: bool, by_sentences: bool
+    new: _KnownIdentity, old: _KnownIdentity, *, same_layout: bool, equal_text: bool, by_sentences: bool
 ) -> str:
     mine, other = new.identity, old.identity
     pair = _Names.of(mine, other)
