@@ -29,6 +29,7 @@ from dedupcrawl.crawl.item_pages import PASSED_BY
 from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.page_view import META_KEY, TextFieldWriter, VerdictFieldWriter, drop_view, set_current_page
 from dedupcrawl.crawl.responses import SKIP, SKIPPED
+from dedupcrawl.crawl.revalidating import is_followed
 from dedupcrawl.crawl.stats import ProgressMonitor, describe
 from dedupcrawl.page import Page
 from dedupcrawl.page.document import replacement_encoding
@@ -458,7 +459,8 @@ class DedupSpiderMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Store the response in the current context, and the view of its page in its meta if a setting asks for it."""
         self._responses.enter(response)
-        self._pages.response_received(response)
+        if not is_followed(response):
+            self._pages.response_received(response)
         if self._reader is not None:
             response.meta[META_KEY] = self._reader.view(response)
 

@@ -114,3 +114,8 @@ def _revalidation_of(crawler: Crawler) -> tuple[CrawlContext, RevalidationManage
 def follow(response: Response, requests: Sequence[Request]) -> Iterator[Request]:  # noqa: ARG001
     """Make the requests of the last visit of a page again: the callback of a response with status 304."""
     yield from requests
+
+
+def is_followed(response: Response) -> bool:
+    """Whether a response has no page: its known requests are made again in place of its callback."""
+    return response.status == NOT_MODIFIED and response.request is not None and response.request.callback is follow

@@ -20,6 +20,8 @@ from scrapy import Request
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.request import request_from_dict
 
+from dedupcrawl.crawl.page_view import META_KEY
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -37,7 +39,8 @@ MIN_AGE = 60.0  #: seconds from Last-Modified to Date that make a strong validat
 _OWN_HEADERS = (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range")
 _SECRET_HEADERS = (b"Authorization", b"Proxy-Authorization", b"Cookie")
 #: Keys of ``Request.meta`` that Scrapy or this package writes: they say nothing about the purpose of a request.
-_SCRAPY_KEYS = frozenset(("depth", "retry_times", "cached_response", "proxy", "bindaddress", "cookiejar"))
+_PASSING_KEYS = frozenset((META_KEY, "depth", "is_start_request", "cached_response"))  # set anew for each request
+_SCRAPY_KEYS = _PASSING_KEYS | {"retry_times", "proxy", "bindaddress", "cookiejar"}
 _SCRAPY_PREFIXES = ("download_", "dedup_", "redirect_", "dont_", "handle_", "_")
 
 
@@ -119,12 +122,14 @@ def body_hash(response: Response) -> str:
 
 
 def code_of(spider: Spider) -> str:
-    """Return a hash of the module of a spider."""
-    kind = type(spider)
-    source = b""
-    with suppress(OSError, TypeError):
-        source = Path(inspect.getfile(kind)).read_bytes()
-    return blake2b(source + kind.__qualname__.encode(), digest_size=8).hexdigest()
+    """Return a hash of the modules of a spider's classes, without those of Scrapy."""
+    hasher = blake2b(digest_size=8)
+    for kind in type(spider).__mro__:
+        if kind is not object and not kind.__module__.startswith("scrapy."):
+            hasher.update(kind.__qualname__.encode())
+            with suppress(OSError, TypeError):  # a class without a file
+                hasher.update(Path(inspect.getfile(kind)).read_bytes())
+    return hasher.hexdigest()
 
 
 def may_be_conditional(request: Request) -> bool:
@@ -166,7 +171,7 @@ def _decoded(request: Request) -> dict[str, list[str]]:
 
 
 def _kept_meta(request: Request) -> Iterator[tuple[str, Any]]:
-    return ((key, value) for key, value in request.meta.items() if key not in {"depth", "cached_response"})
+    return ((key, value) for key, value in request.meta.items() if key not in _PASSING_KEYS)
 
 
 def restored_request(fields: Mapping[str, Any], spider: Spider, **changes: Any) -> Request:
