@@ -34,14 +34,14 @@ from tests.crawl.site import Site, plain, text
 from tests.crawl.spiders import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
 BAR = 0.2  #: bytes of the second crawl, as a share of the first one's
 METHODS = ("plain", "revalidate", "deltafetch")
 LAYOUTS = ("leaves", "hubs")
 LISTS = 20  #: list pages
 HEAD_BYTES = 120  #: of an answer without a body
-WORDS = 500  #: of an article
+WORDS = 1500  #: of an article
 ME = (sys.executable, "-m", "benchmarks.recrawl")
 
 
@@ -103,6 +103,25 @@ class ChangingSite:
         return found
 
 
+def asynchronous_deltafetch() -> type[Any]:
+    """Return scrapy-deltafetch with the asynchronous method that current versions of Scrapy ask for."""
+    from scrapy_deltafetch import DeltaFetch  # noqa: PLC0415  # optional
+
+    class AsynchronousDeltaFetch(DeltaFetch):  # type: ignore[misc]
+        spider: Any
+
+        def spider_opened(self, spider: Any) -> None:
+            super().spider_opened(spider)
+            self.spider = spider
+
+        async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+            async for output in result:
+                for each in super().process_spider_output(response, [output], self.spider):
+                    yield each
+
+    return AsynchronousDeltaFetch
+
+
 def settings_of(method: str, folder: Path) -> dict[str, Any]:
     """Return the settings of a crawl."""
     common = {
@@ -114,7 +133,7 @@ def settings_of(method: str, folder: Path) -> dict[str, Any]:
     }
     if method == "deltafetch":
         delta = {"DELTAFETCH_ENABLED": True, "DELTAFETCH_DIR": str(folder / "delta")}
-        return {**common, **delta, "SPIDER_MIDDLEWARES": {"scrapy_deltafetch.DeltaFetch": 100}}
+        return {**common, **delta, "SPIDER_MIDDLEWARES": {asynchronous_deltafetch(): 100}}
     own = {"ADDONS": {"dedupcrawl.Addon": 500}, "DEDUP_STORE": f"lmdb://{folder}/store"}
     return {**common, **own, "DEDUP_REVALIDATE": method == "revalidate"}
 

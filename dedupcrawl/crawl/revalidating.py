@@ -8,6 +8,7 @@ from scrapy import Request
 from scrapy.exceptions import NotConfigured
 
 from dedupcrawl.crawl.context import context_of
+from dedupcrawl.crawl.validator_entry import PAGE_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
@@ -78,7 +79,7 @@ class RevalidatingDownloaderMiddleware:
 
 
 class RevalidatingSpiderMiddleware:
-    """Notes the requests that the spider makes of a page."""
+    """Marks the requests that the spider makes, and notes those that it makes of a page."""
 
     def __init__(self, context: CrawlContext, revalidation: RevalidationManager) -> None:
         self._revalidation, self._responses = revalidation, context.responses
@@ -99,8 +100,17 @@ class RevalidatingSpiderMiddleware:
         state = self._responses.find(response)
         revisit = None if state is None else state.revisit
         async for output in result:
-            if revisit is not None and isinstance(output, Request):
-                self._revalidation.request_made(revisit, output)
+            if isinstance(output, Request):
+                if revisit is not None:
+                    self._revalidation.request_made(revisit, output)
+                output.meta[PAGE_REQUEST] = True
+            yield output
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Mark the first requests."""
+        async for output in start:
+            if isinstance(output, Request):
+                output.meta[PAGE_REQUEST] = True
             yield output
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 VALIDATORS = "validators"  #: table of notes
+PAGE_REQUEST = "dedup_page_request"  #: key of ``Request.meta``: the request comes from the spider
 MAX_ENTRY_BYTES = 8192  #: of a packed entry; a page with more links is never asked for conditionally
 MAX_TEXT_BYTES = 1 << 20  #: of an entry before it is packed
 MAX_REQUESTS = 1000  #: requests of a page
@@ -37,9 +38,14 @@ MIN_AGE = 60.0  #: seconds from Last-Modified to Date that make a strong validat
 
 #: Headers of requests that a project has made conditional or partial itself, or that authorise.
 _OWN_HEADERS = (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range")
-_SECRET_HEADERS = (b"Authorization", b"Proxy-Authorization", b"Cookie")
+_SECRET_HEADERS = (b"Authorization", b"Proxy-Authorization")
+_COOKIE = b"Cookie"
+_SET_AGAIN = frozenset((b"Referer", _COOKIE))  # by Scrapy
 #: Keys of ``Request.meta`` that Scrapy or this package writes: they say nothing about the purpose of a request.
-_PASSING_KEYS = frozenset((META_KEY, "depth", "is_start_request", "cached_response"))  # set anew for each request
+#: Keys that are set anew for each request.
+_PASSING_KEYS = frozenset((META_KEY, "depth", "is_start_request", PAGE_REQUEST, "cached_response"))
+    (META_KEY, "depth", "is_start_request", PAGE_REQUEST, "cached_response")
+)  # set anew for each request
 _SCRAPY_KEYS = _PASSING_KEYS | {"retry_times", "proxy", "bindaddress", "cookiejar"}
 _SCRAPY_PREFIXES = ("download_", "dedup_", "redirect_", "dont_", "handle_", "_")
 
@@ -133,8 +139,13 @@ def code_of(spider: Spider) -> str:
 
 
 def may_be_conditional(request: Request) -> bool:
-    """Whether a request is one of a spider's for a page, and neither conditional nor partial."""
-    is_plain = request.method == "GET" and not request.body and request.callback is not NO_CALLBACK
+    """Whether a request is one of a spider's for a page, and neither conditional, partial nor authorised.
+
+    Requests that do not come from a callback or ``start()`` of the spider have no mark: whoever has called
+    ``engine.download_async()`` must not get an empty response.
+    """
+    is_marked = bool(request.meta.get(PAGE_REQUEST))
+    is_plain = is_marked and request.method == "GET" and not request.body and request.callback is not NO_CALLBACK
     has_own = any(name in request.headers for name in (*_OWN_HEADERS, *_SECRET_HEADERS))
     return is_plain and not has_own and request.url.startswith(("http:", "https:"))
 
@@ -151,9 +162,16 @@ def _is_scrapys(key: object) -> bool:
     return isinstance(key, str) and (key in _SCRAPY_KEYS or key.startswith(_SCRAPY_PREFIXES))
 
 
-def storable_fields(request: Request, spider: Spider) -> dict[str, Any] | None:
-    """Return a request as JSON values; None if they would not be the same request, or hold a secret."""
-    has_secret = bool(request.cookies) or any(name in request.headers for name in _SECRET_HEADERS)
+def storable_fields(request: Request, spider: Spider, *, is_sent: bool = False) -> dict[str, Any] | None:
+    """Return a request as JSON values; None if they would not be the same request, or hold a secret.
+
+    Args:
+        request: the request.
+        spider: has its callbacks.
+        is_sent: whether Scrapy's ``CookiesMiddleware`` has set its cookies; these are left out, and set again.
+    """
+    secrets = _SECRET_HEADERS if is_sent else (*_SECRET_HEADERS, _COOKIE)
+    has_secret = bool(request.cookies) or any(name in request.headers for name in secrets)
     has_password = "@" in request.url.partition("://")[2].partition("/")[0]
     if type(request) is not Request or request.body or has_secret or has_password:
         return None
@@ -166,7 +184,7 @@ def storable_fields(request: Request, spider: Spider) -> dict[str, Any] | None:
 
 
 def _decoded(request: Request) -> dict[str, list[str]]:
-    headers = {name: values for name, values in request.headers.items() if name != b"Referer"}  # Scrapy sets it again
+    headers = {name: values for name, values in request.headers.items() if name not in _SET_AGAIN}
     return {name.decode("latin-1"): [each.decode("latin-1") for each in some] for name, some in headers.items()}
 
 

@@ -90,6 +90,7 @@ class RevalidationManager:
     ) -> None:
         self._crawler, self._client, self._stats = crawler, client, stats
         self._has_feeds = has_feeds
+        self._has_cookies = crawler.settings.getbool("COOKIES_ENABLED")
         self._started = time.time()
         self._trust_seconds = min(TRUST_SECONDS, options.config.lease / 3)
         self._code = ""
@@ -121,7 +122,8 @@ class RevalidationManager:
         except StoreError:
             return page
         found = replace(page, entry=entry)
-        fields = storable_fields(request, spider)
+        has_jar = self._has_cookies and not request.meta.get("dont_merge_cookies")
+        fields = storable_fields(request, spider, is_sent=has_jar)
         has_room = len(self._unchanged.get(page.site, ())) < MAX_UNCHANGED
         if entry.turn <= 0 or fields is None or not has_room:
             return found

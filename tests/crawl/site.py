@@ -49,6 +49,7 @@ class Site:
         self.asked: list[str] = []
         self.statuses: list[tuple[str, int]] = []  #: paths and statuses of the answers
         self.sent = 0  #: bytes of all bodies
+        self.cookie = ""  #: that all answers set
         self.on_request: Callable[[int], object] | None = None  #: called with the number of the request
         self.on_path: Callable[[str], object] | None = None  #: called with the path of the request
         site = self
@@ -75,7 +76,11 @@ class Site:
                 site.sent += len(body)
                 self.send_response(status)
                 self.send_header("Content-Type", answer.kind)
-                for name, value in (("ETag", answer.etag), ("Last-Modified", answer.modified)):
+                for name, value in (
+                    ("ETag", answer.etag),
+                    ("Last-Modified", answer.modified),
+                    ("Set-Cookie", site.cookie),
+                ):
                     if value:
                         self.send_header(name, value)
                 if status != 304:

@@ -528,6 +528,25 @@ class Passer(Reader):
             yield {**item, "title": label}
 
 
+class Fetcher(Reader):
+    """Downloads each page once more, without the scheduler, before it requests it."""
+
+    name = "fetcher"
+
+    async def start(self) -> AsyncIterator[Any]:
+        assert self.crawler.engine is not None
+        for url in self.urls:
+            yield Request(url, self.parse)
+            while self.crawler.stats.get_value("response_received_count", 0) < 1:
+                await soon(0.05)
+            found = await self.crawler.engine.download_async(Request(url, self.parse))
+            if found.status != 200:
+                yield {"url": url, "title": "empty", "body": ""}
+
+    def parse(self, response: Response) -> Any:
+        yield from ()
+
+
 class Conditional(Reader):
     """Makes its requests conditional itself, if it is given a tag."""
 

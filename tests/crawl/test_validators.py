@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -301,6 +302,38 @@ def test_conditional_requests_of_the_project_are_left_alone(run: Run, site: Site
     assert statuses(site) == {"/0": [304]}
     assert own.items == [{"url": f"{site.base}/0", "status": 304}]
     assert "not_modified" not in own.dedup
+
+
+def test_what_the_project_downloads_itself_is_left_alone(run: Run, site: Site, tmp_path: Path) -> None:
+    put(site, "/0", 0)
+    put(site, "/1", 1)
+    for _ in range(2):
+        crawled = run(spider="Fetcher", urls=[f"{site.base}/0", f"{site.base}/1"])
+        recrawl_conditionally(tmp_path)
+    assert crawled.items == []
+    assert statuses(site) == {"/0": [200, 200, 304, 200], "/1": [200, 200, 304, 200]}
+
+
+def test_cookies_are_neither_an_obstacle_nor_stored(run: Run, site: Site, tmp_path: Path) -> None:
+    start_url, store = made(site, 3), store_in(tmp_path)["DEDUP_STORE"]
+    site.cookie = "session=geheim"
+    run(urls=[start_url])
+    recrawl_conditionally(tmp_path)
+    lies_about(site, 1)
+    set_turns(store, lambda key, entry: 0 if path_of(entry, site) == "/1" else 5)
+    crawled = run(urls=[start_url])
+    assert crawled.dedup["not_modified/again"] >= 1
+    assert urls(crawled) == {"1"}
+    with open_existing(store, "news") as opened:
+        found = [opened.notes.read_all(*place) for place in opened.notes.tables()]
+    assert not any(b"geheim" in zlib_text(value) for some in found for value in some.values())
+
+
+def zlib_text(value: bytes) -> bytes:
+    try:
+        return zlib.decompress(value)
+    except zlib.error:
+        return value
 
 
 # -- servers that lie -----------------------------------------------------------------------------
