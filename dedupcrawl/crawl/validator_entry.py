@@ -41,11 +41,9 @@ _OWN_HEADERS = (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodi
 _SECRET_HEADERS = (b"Authorization", b"Proxy-Authorization")
 _COOKIE = b"Cookie"
 _SET_AGAIN = frozenset((b"Referer", _COOKIE))  # by Scrapy
-#: Keys of ``Request.meta`` that Scrapy or this package writes: they say nothing about the purpose of a request.
-#: Keys that are set anew for each request.
+#: Keys of ``Request.meta`` that are set anew for each request.
 _PASSING_KEYS = frozenset((META_KEY, "depth", "is_start_request", PAGE_REQUEST, "cached_response"))
-    (META_KEY, "depth", "is_start_request", PAGE_REQUEST, "cached_response")
-)  # set anew for each request
+#: Further keys that Scrapy or this package writes: they say nothing about the purpose of a request.
 _SCRAPY_KEYS = _PASSING_KEYS | {"retry_times", "proxy", "bindaddress", "cookiejar"}
 _SCRAPY_PREFIXES = ("download_", "dedup_", "redirect_", "dont_", "handle_", "_")
 

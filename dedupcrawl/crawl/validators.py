@@ -101,6 +101,7 @@ class RevalidationManager:
         self._background = BackgroundTaskGroup()
         self._works = 0  # coroutines that may make requests
         self._is_checked = False  # whether the trust was read again at the end
+        self._turns: list[int] = []  # of the next new pages
         self._chance = Random()  # noqa: S311  # spreads the probes
         crawler.signals.connect(self.spider_idle, signals.spider_idle)
 
@@ -330,8 +331,14 @@ class RevalidationManager:
         proofs = [*state.proofs, *(hit.id for hit in found if hit is not None)]
         if None in found:
             return None
-        turn = self._chance.randrange(TURNS) if state.page.entry is None else TURNS - 1
+        turn = self._first_turn() if state.page.entry is None else TURNS - 1
         return state.entry(tuple(dict.fromkeys(proofs)), code=self._code, at=now, turn=turn)
+
+    def _first_turn(self) -> int:
+        """Return when a new page is asked for unconditionally: each of ``TURNS`` pages in another crawl."""
+        if not self._turns:
+            self._turns = self._chance.sample(range(TURNS), TURNS)
+        return self._turns.pop()
 
     async def close(self) -> None:
         """Store what is left, and remove the requests that need not be made again."""

@@ -76,11 +76,8 @@ class Site:
                 site.sent += len(body)
                 self.send_response(status)
                 self.send_header("Content-Type", answer.kind)
-                for name, value in (
-                    ("ETag", answer.etag),
-                    ("Last-Modified", answer.modified),
-                    ("Set-Cookie", site.cookie),
-                ):
+                validators = {"ETag": answer.etag, "Last-Modified": answer.modified}
+                for name, value in {**validators, "Set-Cookie": site.cookie}.items():
                     if value:
                         self.send_header(name, value)
                 if status != 304:
