@@ -459,7 +459,7 @@ class DedupSpiderMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Store the response in the current context, and the view of its page in its meta if a setting asks for it."""
         self._responses.enter(response)
-        if not is_followed(response):
+        if self._revalidation is None or not is_followed(response):
             self._pages.response_received(response)
         if self._reader is not None:
             response.meta[META_KEY] = self._reader.view(response)

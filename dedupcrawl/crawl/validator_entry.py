@@ -170,7 +170,8 @@ def storable_fields(request: Request, spider: Spider, *, is_sent: bool = False) 
     """
     secrets = _SECRET_HEADERS if is_sent else (*_SECRET_HEADERS, _COOKIE)
     has_secret = bool(request.cookies) or any(name in request.headers for name in secrets)
-    has_password = "@" in request.url.partition("://")[2].partition("/")[0]
+    addresses = request.url, str(request.meta.get("proxy", ""))
+    has_password = any("@" in each.partition("://")[2].partition("/")[0] for each in addresses)
     if type(request) is not Request or request.body or has_secret or has_password:
         return None
     with suppress(TypeError, ValueError):  # a callback that is no method of the spider, or a value that JSON lacks
