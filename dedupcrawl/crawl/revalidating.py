@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
 from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
 
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.validator_entry import PAGE_REQUEST
@@ -62,8 +63,8 @@ class RevalidatingDownloaderMiddleware:
         request.meta["dont_cache"] = True  # a cache would serve the empty response as the page
         meta = {**request.meta, "handle_httpstatus_list": [NOT_MODIFIED]}
         known = {"requests": page.requests}
-        response.request = request.replace(callback=follow, errback=None, cb_kwargs=known, meta=meta)
-        return response
+        following = request.replace(callback=follow, errback=None, cb_kwargs=known, meta=meta)
+        return _without_body(response, following)
 
     def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
         """Remove the headers from a request that failed: it may be sent again."""
@@ -112,6 +113,14 @@ class RevalidatingSpiderMiddleware:
             if isinstance(output, Request):
                 output.meta[PAGE_REQUEST] = True
             yield output
+
+
+def _without_body(response: Response, request: Request) -> HtmlResponse:
+    """Return an answer without a page as the empty HTML page that middlewares can read."""
+    headers = response.headers.copy()
+    for name in ("Content-Encoding", "Content-Length", "Content-Type"):
+        headers.pop(name, None)
+    return HtmlResponse(response.url, response.status, headers, flags=response.flags, request=request, encoding="utf-8")
 
 
 def _revalidation_of(crawler: Crawler) -> tuple[CrawlContext, RevalidationManager]:

@@ -72,6 +72,7 @@ TAKE_LEASE = 3600.0  #: seconds for which they are taken
 OPEN_SITES = 10_000  #: sites whose trust is remembered
 
 _WRONG = b"wrong"
+_CUT_FLAGS = frozenset(("partial", "dataloss", "download_stopped"))  # of responses whose body was cut
 
 
 class RevalidationManager:
@@ -177,8 +178,8 @@ class RevalidationManager:
         if page.entry is not None and page.entry.headers and page.requests is None:
             self._stats.count("not_modified/probes")
         state = RevisitState(page, etag, modified, body_hash(response), len(response.body))
-        is_complete = response.status == 200 and (etag or modified) and "partial" not in response.flags
-        state.is_incomplete = not is_complete
+        is_whole = response.status == 200 and _CUT_FLAGS.isdisjoint(response.flags)
+        state.is_incomplete = not (is_whole and (etag or modified))
         return state
 
     def request_made(self, state: RevisitState, request: Request) -> None:
@@ -343,6 +344,7 @@ class RevalidationManager:
     async def close(self) -> None:
         """Store what is left, and remove the requests that need not be made again."""
         await self._queue.drain()
+        self._stats.log_not_modified()
         for site, keys in self._unchanged.items():
             await self._guarded_removal(site, keys)
 

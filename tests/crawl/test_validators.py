@@ -125,6 +125,7 @@ def test_unchanged_pages_are_not_downloaded_and_their_links_are_followed(run: Ru
     assert second.dedup["not_modified"] == PAGES
     assert second.dedup["not_modified/bytes"] > 1000 * (PAGES - 1)
     assert notes(store_in(tmp_path)["DEDUP_STORE"], UNCHANGED) == {}
+    assert len(second.lines(f"Not modified: {PAGES} pages of ", "INFO")) == 1
 
 
 def test_new_links_of_a_changed_page_are_followed(run: Run, site: Site, tmp_path: Path) -> None:
@@ -334,6 +335,17 @@ def zlib_text(value: bytes) -> bytes:
         return zlib.decompress(value)
     except zlib.error:
         return value
+
+
+def test_middlewares_can_read_the_response_of_an_unchanged_page(run: Run, site: Site, tmp_path: Path) -> None:
+    start_url = made(site, 3)
+    reading = {"SPIDER_MIDDLEWARES": {"tests.crawl.components.ReadText": 500}, "COMPRESSION_ENABLED": True}
+    run(urls=[start_url], settings=reading)
+    recrawl_conditionally(tmp_path)
+    again = run(urls=[start_url], settings=reading)
+    assert again.dedup["not_modified"] == 4
+    assert again.stats["read/304"] == 4
+    assert "spider_exceptions/NotSupported" not in again.stats
 
 
 # -- servers that lie -----------------------------------------------------------------------------
