@@ -1,30 +1,33 @@
 """The parts of an identity, and how they are packed into bytes.
 
-An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows has, with the
-highest byte of a number first:
+An identity begins with the signature of the layout (``page/signatures.py``). The sketch that follows is a stream of
+bits (``utils/bits.py``), with these numbers of bits:
 
-* a byte of flags, 1 for a brief text and 2 for an article, and two bytes each: the hash of the facts, which are all
-  numbers of the main text in order with their neighbours; that of all text beside the main text; and that of the body,
-  which is the main text without the lines that are the heading or the title. The last two are 0 if there is none;
-* five samples: names, values of the main text, values beside it, short facts, sentences. Each is a byte, the number of
-  hashes, plus 128 if the page has more; then a byte, how many the page has, and two bytes, a hash of them all; and
-  the lowest hashes, two bytes each: those of sentences in the order of the text, the others sorted. A name has 14 bits
-  below its class, a value 15 bits below ``WEAK``, a short fact 15 bits above ``BESIDE``, a sentence 16 bits;
-* four bits for each name: where it stands.
+* 1 each: whether the text is brief; is an article; and whether the page has a body, values of the main text, values
+  beside it, and short facts;
+* 16 each: the hash of the facts, which are all numbers of the main text in order with their neighbours; that of all
+  text beside the main text, 0 if there is none; and that of the body, which is the main text without the lines that
+  are the heading or the title;
+* the samples of names, of values and short facts if there are any, and of sentences. Each is the number of hashes, 5;
+  whether the page has more, 1; then how many it has, 8, and their sum, 16, unless they are 0, not known; and the lowest
+  hashes, sorted. Those of sentences are in the order of the text, each with as many bits as the largest, less 1 in 4. A
+  name has 14 bits below its class, a value 15 bits below ``WEAK``, a short fact 15 bits above ``BESIDE``;
+* 2 for each name that is a filler, 4 for each other one: where it stands.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import IntFlag
-from struct import Struct, pack, unpack_from
-from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.page.signatures import LAYOUT_BYTES, has_sound_layout, without_layout
+from dedupcrawl.text import features
+from dedupcrawl.utils.bits import BitReader, BitWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
 MAX_NAMES = 15  #: tokens of the names in a sketch
 MAX_VALUES = 16  #: values of the main text in a sketch, of the text beside it, and short facts
@@ -42,9 +45,8 @@ FULL_BITS = 16  #: of a sentence, of the facts, and of the body
 DIGIT, TELLING, FILLER = 0, 1 << HASH_BITS, 2 << HASH_BITS  #: classes of names, in the order of sampling
 WEAK = 1 << VALUE_BITS  #: weak values have this bit; the strong ones come first
 BESIDE = 1  #: short facts beside the main text have this bit
-#: The samples in their order: how many hashes they have at most, and the bit of a hash that is a flag.
-_SAMPLES = ((MAX_NAMES, 0), (MAX_VALUES, 0), (MAX_VALUES, 0), (MAX_VALUES, BESIDE), (MAX_SENTENCES, 0))
-_HEAD, _ALL, _MORE = Struct(">BHHH"), Struct(">BH"), 0x80
+_SIZE_BITS, _COUNT_BITS, _WIDTH_BITS = 5, 8, 4  # of a sample in a sketch
+_PLACE_BITS = (4, 2)  # of a name, and of one that is a filler
 
 
 class NameFlags(IntFlag):
@@ -61,9 +63,6 @@ class NameFlags(IntFlag):
 #: The flags as plain integers: operations on an enum take twenty times as long.
 HEADING, TITLE, SAID, MAIN = map(int, NameFlags)
 BODY = SAID | MAIN  #: in the main text other than such lines
-
-
-_IS_BRIEF, _IS_ARTICLE = 1, 2  # the flags of a sketch
 
 
 class HashSample(NamedTuple):
@@ -113,10 +112,7 @@ class HashSample(NamedTuple):
 
 
 def sample(items: Mapping[int, int], limit: int, *, is_sorted: bool = True) -> HashSample:
-    """Return the lowest of some hashes of 16 bits with their flags, at most ``limit``, their number, and their sum.
-
-    They are sorted, or stay in the order of ``items``.
-    """
+    """Return the lowest of some hashes of 16 bits with their flags, at most ``limit``; sorted, or in their order."""
     lowest = dict(sorted(items.items())[:limit])
     placed = lowest if is_sorted else {each: lowest[each] for each in items if each in lowest}
     return HashSample(placed, min(len(items), MAX_COUNT), sum(items) & 0xFFFF)
@@ -140,19 +136,29 @@ class Identity(NamedTuple):
 def pack_identity(identity: Identity) -> bytes:
     """Return the sketch of an identity, without the layout."""
     names, inner, outer, shorts, sentences, facts, body, is_brief, is_article, around = identity
-    head = _HEAD.pack(_IS_BRIEF * is_brief | _IS_ARTICLE * is_article, facts, around, body)
-    placed = [key | place for key, place in shorts.items.items()]
-    samples = [_packed(each, each.items) for each in (names, inner, outer)]
-    samples += (_packed(shorts, placed), _packed(sentences, sentences.items))
-    places = [*names.items.values(), 0]
-    pairs = zip(places[::2], places[1::2], strict=False)
-    return b"".join((head, *samples, bytes([high << 4 | low for high, low in pairs])))
+    values, bits = (inner, outer, shorts), BitWriter()
+    bits.write_all((is_brief, is_article, body > 0, *(bool(each.items) for each in values)), 1)
+    bits.write_all((facts, around, body) if body else (facts, around), FULL_BITS)
+    _write_size(bits, names)
+    bits.write_sorted([*names.items])
+    for each in values:
+        if each.items:
+            _write_size(bits, each)
+            bits.write_sorted([key | place for key, place in each.items.items()])
+    _write_size(bits, sentences)
+    width = max([1, *sentences.items]).bit_length()
+    bits.write(width - 1, _WIDTH_BITS)
+    bits.write_all(sentences.items, width)
+    for key, place in names.items.items():
+        bits.write(place, _PLACE_BITS[key >= FILLER])
+    return bits.to_bytes()
 
 
-def _packed(sample: HashSample, hashes: Collection[int]) -> bytes:
-    size = len(hashes)
-    every = b"" if sample.is_whole else _ALL.pack(sample.number, sample.total)
-    return bytes((size | _MORE * (not sample.is_whole),)) + every + pack(f">{size}H", *hashes)
+def _write_size(bits: BitWriter, sample: HashSample) -> None:
+    bits.write(2 * len(sample.items) + (not sample.is_whole), _SIZE_BITS + 1)
+    if not sample.is_whole:
+        bits.write(sample.number, _COUNT_BITS)
+        bits.write(sample.total, FULL_BITS * (sample.number > 0))
 
 
 def unpack_identity(identity: bytes) -> Identity | None:
@@ -162,40 +168,40 @@ def unpack_identity(identity: bytes) -> Identity | None:
         DamageError: it is damaged, or of a kind that is not known.
     """
     sketch = without_layout(identity)
-    is_mark = sketch in UNREAD and len(identity) == UNREAD_BYTES
-    try:
+    with suppress(ValueError):
         if has_sound_layout(identity):
-            return None if is_mark or not sketch else _unpack(sketch)
-    except (ValueError, IndexError, StructError):
-        pass
+            return _unpack(sketch) if sketch and (sketch not in UNREAD or len(identity) != UNREAD_BYTES) else None
     raise DamageError(f"An identity of {len(identity)} bytes is damaged, or was written by another version.")
 
 
 def _unpack(sketch: bytes) -> Identity:
-    (flags, facts, around, body), at, samples = _HEAD.unpack_from(sketch), _HEAD.size, []
-    for limit, kind in _SAMPLES:
-        found, at = _sample_at(sketch, at, limit, kind)
-        samples.append(found)
-    names, inner, outer, shorts, sentences = samples
-    places = [place for byte in sketch[at:] for place in (byte >> 4, byte & 15)]
-    if flags >= 2 * _IS_ARTICLE or len(places) != len(names.items) + len(names.items) % 2:
-        raise ValueError
-    names.items.update(zip(names.items, places, strict=False))
-    return Identity(
-        names, inner, outer, shorts, sentences, facts, body, bool(flags & _IS_BRIEF), bool(flags & _IS_ARTICLE), around
-    )
+    if features.kernel is None:
+        return reference_unpack(sketch)
+    *samples, facts, body, is_brief, is_article, around = features.kernel.unpack_sketch(sketch)
+    return Identity._make((*map(HashSample._make, samples), facts, body, is_brief, is_article, around))
 
 
-def _sample_at(sketch: bytes, at: int, limit: int, place: int) -> tuple[HashSample, int]:
-    """Return the sample at a place of a sketch, and where it ends."""
-    size, has_more, at = sketch[at] & ~_MORE, sketch[at] & _MORE, at + 1
-    if has_more:
-        (count, total), at = _ALL.unpack_from(sketch, at), at + _ALL.size
-    hashes = unpack_from(f">{size}H", sketch, at)
-    items = {each & ~place: each & place for each in hashes}
-    if not has_more:
-        count, total = size, sum(items) & 0xFFFF
-    is_ordered = limit == MAX_SENTENCES or [*items] == sorted(items)
-    if not (len(items) == size <= limit and is_ordered and (count > size or not has_more or count == 0 < size)):
+def reference_unpack(sketch: bytes) -> Identity:
+    """Return the parts of a sketch, like compiled code. ``ValueError`` is raised if it is damaged."""
+    bits = BitReader(sketch)
+    is_brief, is_article, has_body, *has_values = map(bool, bits.read_all(6, 1))
+    facts, around = bits.read_all(2, FULL_BITS)
+    body = bits.read(FULL_BITS) if has_body else 0
+    names, pairs = _read_sample(bits, MAX_NAMES), zip(has_values, (0, 0, BESIDE), strict=True)
+    inner, outer, shorts = (_read_sample(bits, MAX_VALUES, flag) if has else HashSample({}) for has, flag in pairs)
+    sentences = _read_sample(bits, MAX_SENTENCES)
+    names.items.update({key: bits.read(_PLACE_BITS[key >= FILLER]) for key in names.items})
+    bits.end()
+    return Identity(names, inner, outer, shorts, sentences, facts, body, is_brief, is_article, around)
+
+
+def _read_sample(bits: BitReader, limit: int, flag: int = 0) -> HashSample:
+    size, has_more = divmod(bits.read(_SIZE_BITS + 1), 2)
+    number = bits.read(_COUNT_BITS) if has_more else size
+    total = bits.read(FULL_BITS) if has_more and number else 0
+    is_sorted = limit != MAX_SENTENCES
+    hashes = bits.read_sorted(size) if is_sorted else bits.read_all(size, 1 + bits.read(_WIDTH_BITS))
+    items = {each & ~flag: each & flag for each in hashes}
+    if not (len(items) == size <= limit and (number > size or not has_more or number == 0 < size)):
         raise ValueError
-    return HashSample(items, count, total), at + 2 * size
+    return HashSample(items, number, total if has_more else sum(items) & 0xFFFF)

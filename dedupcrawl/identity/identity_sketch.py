@@ -81,23 +81,19 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         seed: key of the hashes, 0…2⁶⁴ - 1.
         fold_chinese: whether traditional characters of names are converted to simplified ones, as in the text.
     """
-    sketcher, sketch = _sketcher_of(seed), None
-    if sketcher is not None:
-        named = [folded_name(name, fold_chinese=fold_chinese) for name in (page.heading, page.title)]
-        plain, folding = normalizer(False), normalizer(fold_chinese)
-        shown, texts = (page.heading, page.title), (page.text, page.rest)
-        others, around = (page.stated, page.beside), _hash_around(page)
-        sketch = sketcher.sketch((named[0], named[1]), shown, texts, *others, text, plain, folding, seed, around)
-    if sketch is None:  # also of a text with combining marks, which compiled code leaves to Python
+    if is_compiled():
+        heading, title = (folded_name(name, fold_chinese=fold_chinese) for name in (page.heading, page.title))
+        shown, texts, others = (page.heading, page.title), (page.text, page.rest), (page.stated, page.beside)
+        tables = normalizer(False), normalizer(fold_chinese)
+        sketch = _sketcher_of(seed).sketch((heading, title), shown, texts, *others, text, *tables, seed)
+    else:
         sketch = reference_sketch(page, text, seed, fold_chinese=fold_chinese)
-    return with_layout(page.layout, sketch, page.removed)
+    return with_layout(page.layout, sketch, page.removed, page.files)
 
 
 @lru_cache(CACHED_SEEDS)
-def _sketcher_of(seed: int) -> IdentitySketcher | None:
-    """Return the compiled sketcher with the hashes of a seed; None if there is none."""
-    if not is_compiled():
-        return None
+def _sketcher_of(seed: int) -> IdentitySketcher:
+    """Return the compiled sketcher with the hashes of a seed."""
     forwards, backwards = word_sets()[:-BACKWARDS], word_sets()[-BACKWARDS:]
     sets = (*forwards, tuple(each.encode() for each in VIEW_WORDS), *backwards)
     made: IdentitySketcher = loaded().IdentitySketcher(
@@ -132,7 +128,7 @@ def reference_sketch(page: Page, text: bytes, seed: int, *, fold_chinese: bool =
         0 if body is None else int.from_bytes(seeded_hash(body, FULL_BITS // 8, seed), "big") or 1,
         is_brief,
         is_article,
-        _hash_around(page),
+        _hash_around(page.beside) if page.beside else 0,
     )
     return pack_identity(identity)
 
@@ -152,20 +148,18 @@ def _sample_shorts(facts: Mapping[bytes, bool], table: bytes) -> HashSample:
 
 def _sample_sentences(page: Page, text: bytes, most: int, table: bytes, *, fold_chinese: bool) -> HashSample:
     is_long = len(text) >= MAX_LISTED
-    units = sentence_heads(text) if is_long else sentences_of(_said_lines(page, fold_chinese=fold_chinese))
+    lines = [line for line in compared_text(page).split("\n") if line not in (page.heading, page.title)]
+    said = b"" if is_long else with_ascii_digits(encode_normalized("\0".join(lines), fold_chinese=fold_chinese))
+    units = sentence_heads(text) if is_long else sentences_of(said)
     keys = {each >> 32 - FULL_BITS: 0 for each in hashes_of(units, table)}  # each at its first place
     found = sample(keys, FEW_SENTENCES if is_long else most, is_sorted=False)
     return HashSample(found.items) if is_long else found
 
 
-def _hash_around(page: Page) -> int:
-    return crc32(page.beside.encode("utf-8", "surrogatepass")) & 0xFFFF or 1 if page.beside else 0
-
-
-def _said_lines(page: Page, *, fold_chinese: bool) -> bytes:
-    """Return the normalised lines of the text, NUL between them, without those that are the heading or the title."""
-    lines = [line for line in compared_text(page).split("\n") if line not in (page.heading, page.title)]
-    return with_ascii_digits(encode_normalized("\0".join(lines), fold_chinese=fold_chinese))
+def _hash_around(beside: str) -> int:
+    highest = max(beside)  # the narrowest encoding, as CPython stores the string
+    encoding = "latin-1" if highest < "\u0100" else "utf-16-le" if highest <= "\uffff" else "utf-32-le"
+    return crc32(beside.encode(encoding, "surrogatepass")) & 0xFFFF or 1
 
 
 def body_of(page: Page, named: Sequence[str], text: bytes) -> bytes | None:

@@ -51,7 +51,7 @@ T = TypeVar("T")
 MAP_SIZE = 64 << 20  #: bytes of the first map; it doubles whenever the file outgrows it
 MAX_TABLES = 384  #: tables that one process can have open in one folder
 FORKED = "was opened before this process forked: open it anew in the child"
-FORMAT = b"5"  #: version of the tables and their relations
+FORMAT = b"6"  #: version of the tables and their relations
 
 _META_TABLE = "dedupcrawl"
 _FORMAT_KEY = b"format"

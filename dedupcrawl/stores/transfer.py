@@ -6,7 +6,7 @@ each committed record as :mod:`dedupcrawl.stores.records` encodes it, after its 
 0; the number of records in 8 bytes; each table of a site (:mod:`dedupcrawl.stores.site_tables`), after the lengths of
 name and table in 4 bytes each, and two lengths of 0; each note (:mod:`dedupcrawl.stores.notes`), after the lengths of
 table, site, key and value in 4 bytes each, and four lengths of 0; the BLAKE2b-128 checksum of all bytes before. Numbers
-are big-endian. A file of version 5 has no notes, one of version 4 no tables either; both can be imported.
+are big-endian.
 """
 
 from __future__ import annotations
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 MAGIC = b"dedupcrawl export "
 VERSION = b"6"
-WITHOUT_NOTES = b"5"  #: the version before there were notes
-WITHOUT_TABLES = b"4"  #: the version before there were tables of sites
-_VERSIONS = {MAGIC + version for version in (VERSION, WITHOUT_NOTES, WITHOUT_TABLES)}
 MAX_LINE_BYTES = 1 << 20
 MAX_RECORD_BYTES = 1 << 25  #: of a record; the largest sketches of a page of 10 MB have a quarter of it
 MAX_NAME_BYTES = 4 * MAX_SITE_CHARS
@@ -63,8 +60,6 @@ class ExportHeader:
     namespace: str
     scheme: str  #: JSON
     records: int  #: number of records in the file
-    has_tables: bool = True  #: whether it is of a version that has tables of sites
-    has_notes: bool = True  #: whether it is of a version that has notes
     secret: SecretSeed | None = field(default=None, repr=False)  #: the secret seed of its store
 
 
@@ -140,9 +135,9 @@ def read_header(
         for count, record in enumerate(_read_records(path, stream), 1):
             _check_record(path, count - 1, record, check)
             advance()
-        for _ in _read_tables(path, stream, header):
+        for _ in _read_tables(path, stream):
             pass
-        for _ in _read_notes(path, stream, header):
+        for _ in _read_notes(path, stream):
             pass
         _read_checksum(path, stream)
         return replace(header, records=count)
@@ -183,8 +178,8 @@ def import_records(
     with _open_export(path) as stream:
         _read_header(path, stream)
         counts = file_records(map(UpsertRecord, track(_read_records(path, stream))), store)
-        sites = _import_tables(_read_tables(path, stream, header), store)
-        _import_notes(_read_notes(path, stream, header), store.notes)
+        sites = _import_tables(_read_tables(path, stream), store)
+        _import_notes(_read_notes(path, stream), store.notes)
         _read_checksum(path, stream)
         return replace(counts, sites=sites)
 
@@ -308,7 +303,7 @@ def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     first = stream.read_line()
     if not first.startswith(MAGIC):
         raise StoreError(f"The file {path} is not an export of a store.")
-    if first not in _VERSIONS:
+    if first != MAGIC + VERSION:
         version = first.removeprefix(MAGIC).decode("ascii", "replace")
         raise StoreError(f"The file {path} has version {version}, and this release reads version {VERSION.decode()}.")
     about = parse_scheme(stream.read_line(), MAX_SCHEME_DEPTH + 1) or {}
@@ -319,8 +314,7 @@ def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     if size not in {0, SECRET_BYTES}:
         raise StoreError(f"The file {path} is damaged: its header cannot be read.")
     secret = SecretSeed.from_stored(stream.read(size))
-    has_tables, has_notes = first != MAGIC + WITHOUT_TABLES, first == MAGIC + VERSION
-    return ExportHeader(str(namespace), scheme_json(scheme), 0, has_tables, has_notes, secret)
+    return ExportHeader(str(namespace), scheme_json(scheme), 0, secret)
 
 
 def _read_records(path: Path, stream: _ChecksumFile) -> Iterator[Record]:
@@ -341,17 +335,17 @@ def _read_checksum(path: Path, stream: _ChecksumFile) -> None:
         raise _checksum_error(path)
 
 
-def _read_tables(path: Path, stream: _ChecksumFile, header: ExportHeader) -> Iterator[tuple[str, bytes]]:
-    while header.has_tables and any(lengths := stream.read(8)):
+def _read_tables(path: Path, stream: _ChecksumFile) -> Iterator[tuple[str, bytes]]:
+    while any(lengths := stream.read(8)):
         name, size = int.from_bytes(lengths[:4], "big"), int.from_bytes(lengths[4:], "big")
         if not 0 < name <= MAX_NAME_BYTES or size > MAX_TABLE_BYTES:
             raise StoreError(f"The file {path} is damaged: the table of a site claims to have {name} and {size} bytes.")
         yield _site_name(path, stream.read(name)), stream.read(size)
 
 
-def _read_notes(path: Path, stream: _ChecksumFile, header: ExportHeader) -> Iterator[tuple[str, str, bytes, bytes]]:
+def _read_notes(path: Path, stream: _ChecksumFile) -> Iterator[tuple[str, str, bytes, bytes]]:
     """Yield table, site, key and value of each note."""
-    while header.has_notes and any(lengths := stream.read(_NOTE_SIZES.size)):
+    while any(lengths := stream.read(_NOTE_SIZES.size)):
         sizes = _NOTE_SIZES.unpack(lengths)
         if any(size > most for size, most in zip(sizes, _MOST_OF_NOTE, strict=True)) or not all(sizes[:2]):
             raise StoreError(f"The file {path} is damaged: a note claims to have {', '.join(map(str, sizes))} bytes.")

@@ -5,12 +5,13 @@ without the GIL. A ``ValueError`` is raised for arrays of another size and for v
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, final
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 from typing_extensions import Buffer
 
 VERSION: int  # of the calls; an extension of another version is not used
 _R = TypeVar("_R", bound=tuple[Any, Any, Any])
+_Sample: TypeAlias = tuple[dict[int, int], int, int]  # of an identity: hash → flags, number, total
 
 @final
 class Normalizer:
@@ -136,10 +137,9 @@ class IdentitySketcher:
         plain: Normalizer,
         folding: Normalizer,  # that of the compared text, which may convert Chinese
         seed: int,
-        around: int,  # hash of all text beside the main text, 16 bits
         /,
-    ) -> bytes | None:
-        """Return the sketch of a page; None for one with combining marks, which Python does."""
+    ) -> bytes:
+        """Return the sketch of a page."""
 
 def utf8_length(text: str, /) -> int:
     """Return the number of bytes of a string in UTF-8, with "?" for each lone surrogate."""
@@ -151,9 +151,12 @@ def weigh_bits(hashes: Buffer, weights: Buffer | None, /) -> bytes:
     """Return 64 sums (int64), the lowest bit first: the weights (int64; None: 1 each) of the hashes with that bit."""
 
 def count_lines(
-    text: str, pages: dict[int, int], known: int, most: int, /
-) -> tuple[list[int], list[int], list[int], int, int, int]:
+    text: str, pages: dict[int, int], known: int, most: int, least: int, first: int, last: int, /
+) -> tuple[list[int], list[int], list[int], int, int, int, tuple[int, ...], int]:
     """Return the values of :class:`dedupcrawl.text.lines.LineCounts`."""
+
+def without_lines(text: str, numbers: list[int], least: int, /) -> str:
+    """Return a text without the lines whose numbers are not below the least one."""
 
 def relate_sketches(
     sketch: Buffer,  # of a new page
@@ -168,3 +171,6 @@ def relate_sketches(
     /,
 ) -> bytes:
     """Return for each of the others a byte: its place in ``RELATIONS`` of :mod:`dedupcrawl.detectors.minhash`."""
+
+def unpack_sketch(sketch: bytes, /) -> tuple[_Sample, _Sample, _Sample, _Sample, _Sample, int, int, bool, bool, int]:
+    """Return the fields of :class:`dedupcrawl.identity.identity_codec.Identity`; ``ValueError`` if it is damaged."""

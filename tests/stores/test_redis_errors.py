@@ -259,14 +259,14 @@ def test_a_namespace_filled_under_another_configuration_is_refused(server: Serve
 @pytest.mark.parametrize(
     ("mark", "scheme", "match"),
     [
-        ("1 hash ab", "{}", "has format 1, and this version reads format 6; use another namespace and crawl again"),
-        ("4 hash ab", "{}", "has format 4, and this version reads format 6; use another namespace and crawl again"),
-        ("6 tree ab", "{}", "key 'dedupcrawl:{news}:meta' has a value that is not one of ours"),
+        ("1 hash ab", "{}", "has format 1, and this version reads format 7; use another namespace and crawl again"),
+        ("6 hash ab", "{}", "has format 6, and this version reads format 7; use another namespace and crawl again"),
+        ("7 tree ab", "{}", "key 'dedupcrawl:{news}:meta' has a value that is not one of ours"),
         ("whatever", "{}", "key 'dedupcrawl:{news}:meta' has a value"),
-        ("6 hash ab", "__import__('os')", "key 'dedupcrawl:{news}:meta' has a value"),
-        ("6 hash ab", b"\xff\xfe", "key 'dedupcrawl:{news}:meta' has a value"),
-        ("6 hash ab", "[]", "key 'dedupcrawl:{news}:meta' has a value"),
-        ("6 hash ab", None, "key 'dedupcrawl:{news}:meta' has a value"),
+        ("7 hash ab", "__import__('os')", "key 'dedupcrawl:{news}:meta' has a value"),
+        ("7 hash ab", b"\xff\xfe", "key 'dedupcrawl:{news}:meta' has a value"),
+        ("7 hash ab", "[]", "key 'dedupcrawl:{news}:meta' has a value"),
+        ("7 hash ab", None, "key 'dedupcrawl:{news}:meta' has a value"),
         (None, "{}", "key 'dedupcrawl:{news}:meta' has a value"),
     ],
 )

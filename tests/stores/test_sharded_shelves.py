@@ -284,8 +284,8 @@ def test_a_store_of_another_format_is_refused(nodes: Cluster) -> None:
     for node in nodes.primaries():
         with node.client() as client:
             if b"dedupcrawl:{news}:meta" in _keys(node):
-                client.hset("dedupcrawl:{news}:meta", "mark", b"7 sharded-122 00")
-    with pytest.raises(StoreError, match="it has format 7, and this version reads format 8; use another namespace"):
+                client.hset("dedupcrawl:{news}:meta", "mark", b"8 sharded-122 00")
+    with pytest.raises(StoreError, match="it has format 8, and this version reads format 9; use another namespace"):
         planned(nodes)
     with planned(nodes, reset=True) as store:
         assert store.info().pages == 0

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dedupcrawl.text import features
-from dedupcrawl.text.lines import MAX_READ_LINES, LineCounts, count_lines, encoded_lines, without_lines
+from dedupcrawl.text.lines import MAX_READ_LINES, LineCounts, LineLimits, count_lines, encoded_lines, without_lines
 from tests.text.test_kernel import by_numpy, compiled, texts
 from tests.texts import CHINESE, ENGLISH
 
@@ -18,11 +18,13 @@ KNOWN = 3
 SIZES = st.sampled_from([0, 1, 15, 16, 17, 31, 32, 63, 64, 111, 112, 113, 127, 128, 200, 1023, 1024, 1025, 2100])
 ends = st.sampled_from("b中\n")
 runs = st.builds(lambda size, of, other: of * size + other, SIZES, st.sampled_from("aé中😀\n"), ends)
+limits = st.builds(LineLimits, st.sampled_from([0, 1, 20]), st.integers(0, 7), st.integers(0, 11))
 lines = st.lists(st.one_of(runs, texts), max_size=6).map("\n".join)
 
 
 def test_the_values_are_those_that_stores_keep() -> None:
-    found = count_lines(f"weir\n\n{CHINESE[:4]}\n\ud800", {0x7A4B6A1C: 5, crc32(b"weir"): 2, 0: 7}, KNOWN)
+    text, pages = f"weir\n\n{CHINESE[:4]}\n\ud800", {0x7A4B6A1C: 5, crc32(b"weir"): 2, 0: 7}
+    found = count_lines(text, pages, KNOWN, LineLimits(4, 1, 1))
     assert found == LineCounts(
         hashes=[crc32(b"weir"), 0, crc32(CHINESE[:4].encode()), crc32(b"\xed\xa0\x80")],
         sizes=[4, 0, 12, 3],
@@ -30,19 +32,35 @@ def test_the_values_are_those_that_stores_keep() -> None:
         total=19,
         new=15,
         known=0,
+        counted=(crc32(b"weir"), crc32(CHINESE[:4].encode())),
+        fresh=1,
     )
     assert crc32(b"123456789") == count_lines("123456789", {}, KNOWN).hashes[0] == 0xCBF43926
 
 
 @compiled
 @settings(max_examples=300)
-@given(lines, st.dictionaries(st.integers(0, 5), st.integers(0, 255), max_size=6))
-@example("\n" * (MAX_READ_LINES + 2), {})
-@example("", {})
-def test_the_kernel_reads_what_python_reads(text: str, pages: dict[int, int]) -> None:
+@given(lines, st.dictionaries(st.integers(0, 5), st.integers(0, 255), max_size=6), limits)
+@example("\n" * (MAX_READ_LINES + 2), {}, LineLimits(0, 6, 10))
+@example("", {}, LineLimits())
+def test_the_kernel_reads_what_python_reads(text: str, pages: dict[int, int], limits: LineLimits) -> None:
     hashes = count_lines(text, {}, KNOWN).hashes
     table = {hashes[place % len(hashes)]: number for place, number in pages.items()}
-    assert count_lines(text, table, KNOWN) == by_numpy(lambda: count_lines(text, table, KNOWN))
+    found = count_lines(text, table, KNOWN, limits)
+    assert found == by_numpy(lambda: count_lines(text, table, KNOWN, limits))
+    assert without_lines(text, found.pages, KNOWN) == by_numpy(lambda: without_lines(text, found.pages, KNOWN))
+
+
+@given(st.integers(0, 9), st.integers(0, 4), st.integers(0, 4))
+def test_the_first_and_last_new_lines_are_counted(number: int, first: int, last: int) -> None:
+    """Beside all that a page has; short ones are not."""
+    new, known = [f"a new line {each}" for each in range(number)], ["a known line", "another known line"]
+    text = "\n".join((known[0], "short", *new, known[1]))
+    table = {crc32(line.encode()): 1 for line in known}
+    found = count_lines(text, table, KNOWN, LineLimits(6, first, last))
+    some = [line for place, line in enumerate(new) if place < first or place >= number - last]
+    assert found.counted == tuple(crc32(line.encode()) for line in (*known, *some))
+    assert found.fresh == len(some)
 
 
 @given(lines)
@@ -57,19 +75,23 @@ def test_a_text_without_some_of_its_lines(text: str, data: st.DataObject) -> Non
     every = text.split("\n")
     left_out = data.draw(st.lists(st.booleans(), min_size=len(every), max_size=len(every)))
     expected = "\n".join(line for line, out in zip(every, left_out, strict=True) if not out)
-    assert without_lines(text, left_out) == expected
+    assert without_lines(text, [*map(int, left_out)], 1) == expected
 
 
 def test_lines_that_are_not_read_remain() -> None:
     text = "\n".join(f"line {number}" for number in range(MAX_READ_LINES + 9))
     found = count_lines(text, {}, KNOWN)
     assert len(found.hashes) == MAX_READ_LINES
-    assert without_lines(text, [True] * MAX_READ_LINES).split("\n") == text.split("\n")[MAX_READ_LINES:]
+    assert without_lines(text, [1] * MAX_READ_LINES, 1).split("\n") == text.split("\n")[MAX_READ_LINES:]
 
 
 @compiled
 @pytest.mark.parametrize(
-    "given", [(b"text", {}, 3, 9), ("text", [], 3, 9), ("text", {}, 3), ("t", {crc32(b"t"): -1}, 3, 9)]
+    "given",
+    [
+        *((b"text", {}, 3, 9, 0, 0, 0), ("text", [], 3, 9, 0, 0, 0), ("text", {}, 3, 9)),
+        *(("t", {crc32(b"t"): -1}, 3, 9, 0, 0, 0), ("text", {}, 3, 9, 0, 0, "0"), ("text", {}, 3, 9, 0, -5, 9)),
+    ],
 )
 def test_what_the_kernel_refuses(given: tuple[object, ...]) -> None:
     with pytest.raises((TypeError, ValueError)):
@@ -77,7 +99,16 @@ def test_what_the_kernel_refuses(given: tuple[object, ...]) -> None:
 
 
 @compiled
+@pytest.mark.parametrize(
+    "given", [(b"text", [1], 1), ("text", (1,), 1), ("text", [None], 1), ("text", [1], "1"), ("text",)]
+)
+def test_what_cannot_be_left_out(given: tuple[object, ...]) -> None:
+    with pytest.raises(TypeError):
+        features.loaded().without_lines(*given)
+
+
+@compiled
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE])
 def test_a_damaged_table_is_an_error(text: str) -> None:
     with pytest.raises(TypeError):
-        features.loaded().count_lines(text, {crc32(text.encode()): "3"}, KNOWN, MAX_READ_LINES)
+        features.loaded().count_lines(text, {crc32(text.encode()): "3"}, KNOWN, MAX_READ_LINES, 0, 0, 0)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from redis import Redis, RedisCluster
 
-FORMAT = "6"  #: version of the values and their relations
-SHARDED_FORMAT = "8"  #: format of a namespace on all nodes of a cluster
+FORMAT = "7"  #: version of the values and their relations
+SHARDED_FORMAT = "9"  #: format of a namespace on all nodes of a cluster
 PREFIX = "dedupcrawl:"
 META_PATTERN = f"{PREFIX}{{*}}:meta"  #: matches the key ``meta`` of every namespace
 MAX_ID = 2**48 - 1  #: highest id of a record

@@ -119,13 +119,7 @@ identity_dealloc(IdentityObject *self)
     Py_DECREF(type);
 }
 
-/* Hashes of 16 bits, each above its flag or its place. The caller frees the memory. */
-typedef struct {
-    uint32_t *items;
-    Py_ssize_t count, capacity;
-} Items;
-
-static int
+int
 add_item(Items *found, uint32_t item)
 {
     if (found->count == found->capacity) {
@@ -149,7 +143,7 @@ compare_items(const void *one, const void *other)
 }
 
 /* Make the sample of some items, see sample() in identity_codec.py. Of equal hashes the lowest flag counts. */
-static void
+void
 sample_items(uint32_t *items, Py_ssize_t count, int limit, Sample *sample)
 {
     uint32_t number = 0, total = 0;
@@ -231,33 +225,6 @@ next_code(const uint8_t *text, Py_ssize_t size, Py_ssize_t *at)
         code = code << 6 | (text[(*at)++] & 0x3F);
     }
     return code;
-}
-
-/* The number of letters a to z at the beginning of a text. */
-static inline Py_ssize_t
-ascii_letters(const uint8_t *text, Py_ssize_t size)
-{
-    Py_ssize_t at = 0;
-#ifdef HAS_MARKS
-    /* Without a branch for each letter: the ends of words cannot be predicted. */
-    for (; size - at >= AT_ONCE; at += AT_ONCE) {
-        uint64_t others = marked_bytes(text + at, 'a', 'z') ^ HIGHEST_BITS;
-        if (others) {
-            return at + __builtin_ctzll(others) / 8;
-        }
-    }
-#endif
-    while (at < size && text[at] >= 'a' && text[at] <= 'z') {
-        at++;
-    }
-    return at;
-}
-
-/* The kinds that a word may be of, by its first two bytes. */
-static inline int
-kinds_at(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
-{
-    return self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')];
 }
 
 int
@@ -350,172 +317,6 @@ read_shorts(const IdentityObject *self, Span beside, Span lines, Sample *sample)
         sample_items(found.items, found.count, MAX_VALUES, sample);
     }
     free(found.items);
-    return done ? DONE : NO_MEMORY;
-}
-
-/* The size of a character without spaces around it at a place, 0 for another one; see sentences_of() in
-   values.py. */
-static int
-character_size(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
-{
-    uint8_t lead = at < size ? text[at] : 0;
-    int wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 && lead != 0xE2 ? 3 : 0;
-    return at + wanted <= size ? wanted : 0;
-}
-
-/* Letters, and the digits after them. */
-static Py_ssize_t
-end_of_word(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
-{
-    Py_ssize_t begin = at;
-    for (;;) {
-        at += ascii_letters(text + at, size - at);
-        if (at + 1 >= size || text[at] < 0xC3 || text[at] > 0xDF) {
-            break;
-        }
-        at += 2;
-    }
-    while (at > begin && at < size && text[at] >= '0' && text[at] <= '9') {
-        at++;
-    }
-    return at;
-}
-
-static int
-is_mark(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
-{
-    return at + 2 < size && text[at] == 0xE2 && text[at + 1] >= 0x96 && text[at + 1] <= 0x9F;
-}
-
-/* Whether a word belongs to a stamp, a counter or a view. */
-static int
-is_passing(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
-{
-    int kinds = kinds_at(self, text, begin, end);
-    return (kinds & MAY_BE_VIEW && longest_from(&self->words[OF_VIEW], text, end, begin, ANYWHERE) >= 0)
-           || (kinds & MAY_BE_STAMP
-               && (longest_from(&self->words[CHANGED], text, end, begin, ANYWHERE) == end
-                   || longest_from(&self->words[PUBLISHED], text, end, begin, ANYWHERE) == end))
-           || (kinds & MAY_BE_COUNTER && longest_from(&self->words[COUNTED], text, end, begin, ANYWHERE) == end);
-}
-
-/* The words of a sentence of a text that is not long, each with a space after it. */
-typedef struct {
-    Items found; /* the sentences before it, with their places */
-    int has_address;
-    Py_ssize_t size;
-    uint8_t words[MAX_SENTENCE_BYTES + MAX_TOKEN_BYTES + 1];
-} Sentence;
-
-static int
-end_sentence(const IdentityObject *self, Sentence *sentence)
-{
-    Py_ssize_t size = sentence->size > MAX_SENTENCE_BYTES ? MAX_SENTENCE_BYTES : sentence->size - 1;
-    Items *found = &sentence->found;
-    int is_left_out = size < 0 || sentence->has_address;
-    sentence->size = sentence->has_address = 0;
-    return is_left_out
-           || add_item(found, (hash_bytes(&self->hash, sentence->words, size) & 0xFFFF0000u) | (uint32_t)found->count);
-}
-
-/* Append a word; "rest" is the number of bytes from its first one to the end of the text. */
-static void
-append_word(Sentence *sentence, const uint8_t *word, Py_ssize_t size, Py_ssize_t rest)
-{
-    sentence->has_address |= size == 3 && memcmp(word, "www", 3) == 0;
-    if (sentence->size > MAX_SENTENCE_BYTES) {
-        return;
-    }
-    size = size < MAX_TOKEN_BYTES ? size : MAX_TOKEN_BYTES;
-    if (rest >= MAX_TOKEN_BYTES) { /* a fixed number of bytes: those behind the word are overwritten */
-        memcpy(sentence->words + sentence->size, word, MAX_TOKEN_BYTES);
-    } else {
-        memcpy(sentence->words + sentence->size, word, (size_t)size);
-    }
-    sentence->size += size;
-    sentence->words[sentence->size++] = ' ';
-}
-
-/* Whether a sentence of a line ends before this place. */
-static int
-is_sentence_end(const uint8_t *text, Py_ssize_t size, Py_ssize_t at)
-{
-    if (at >= size) {
-        return 0;
-    }
-    if (at >= 3 && memcmp(text + at - 3, "\xe3\x80\x82", 3) == 0) {
-        return 1;
-    }
-    uint8_t last = text[at - 1];
-    int is_mark = last == '.' || last == '!' || last == '?' || last == ';';
-    return is_mark && (text[at] == ' ' || (text[at] >= 0xE0 && text[at] <= 0xF4));
-}
-
-static int
-add_sentences(const IdentityObject *self, const uint8_t *text, Py_ssize_t size, Sentence *sentence)
-{
-    Py_ssize_t at = 0, start = -1;
-    int done = 1;
-    while (done && at < size) {
-        Py_ssize_t begin = start < 0 ? at : start, end = end_of_word(text, size, at);
-        if (is_mark(text, size, at)) {
-            start = begin;
-            at += 3;
-            at += at < size && text[at] == ' ';
-            continue;
-        }
-        end = end > at ? end : at + character_size(text, size, at);
-        if (end > at && !is_passing(self, text, begin, end)) {
-            append_word(sentence, text + begin, end - begin, size - begin);
-        } else if (text[at] == ':' && size - at > 2 && text[at + 1] == '/' && text[at + 2] == '/') {
-            sentence->has_address = 1;
-        }
-        start = -1;
-        at = end > at ? end : at + 1;
-        if (done && size > MAX_LINE_BYTES && is_sentence_end(text, size, at)) {
-            done = end_sentence(self, sentence);
-        }
-    }
-    return done && end_sentence(self, sentence);
-}
-
-/* Put sentences in the order of their places. */
-static void
-order_by_place(Sample *sample)
-{
-    for (int i = 1; i < sample->size; i++) {
-        uint16_t hash = sample->hashes[i], place = sample->flags[i];
-        int at = i;
-        for (; at && sample->flags[at - 1] > place; at--) {
-            sample->hashes[at] = sample->hashes[at - 1];
-            sample->flags[at] = sample->flags[at - 1];
-        }
-        sample->hashes[at] = hash;
-        sample->flags[at] = place;
-    }
-    memset(sample->flags, 0, sizeof sample->flags);
-}
-
-/* Sample the sentences of lines. */
-Outcome
-read_sentences(const IdentityObject *self, Span lines, int most, Sample *sample)
-{
-    Sentence sentence;
-    const uint8_t *line = lines.bytes, *end = line + lines.size;
-    int done = 1;
-    sentence.found = (Items){NULL, 0, 0};
-    sentence.size = sentence.has_address = 0;
-    while (done && line < end) {
-        const uint8_t *stop = memchr(line, 0, (size_t)(end - line));
-        stop = stop == NULL ? end : stop;
-        done = add_sentences(self, line, stop - line, &sentence);
-        line = stop + 1;
-    }
-    if (done) {
-        sample_items(sentence.found.items, sentence.found.count, most, sample);
-        order_by_place(sample);
-    }
-    free(sentence.found.items);
     return done ? DONE : NO_MEMORY;
 }
 

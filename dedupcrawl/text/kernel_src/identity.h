@@ -26,10 +26,13 @@ enum {
     HEAD_BYTES = 32, /* of a sentence of a long text */
     MAX_BRIEF = 2000,
     MIN_TELLING_LENGTH = 4,
+    MAX_SIGNED = 3, /* letters of a word that a sign belongs to */
+    MINUS = 0x2212,
     LONG_NAME = 4,
     HASH_BITS = 14,
     BODY_BYTES = 2,
     VALUE_BITS = 15,
+    FULL_BITS = 16,
     MAX_LINE_BYTES = 120,
     MAX_SENTENCE_BYTES = 1024,
     UNSPACED_RANGES = 16,
@@ -38,7 +41,7 @@ enum {
 };
 enum { DIGIT = 0, TELLING = 1 << HASH_BITS, FILLER = 2 << HASH_BITS, NAME_LIMIT = 3 << HASH_BITS };
 enum { HEADING = 1, TITLE = 2, SAID = 4, MAIN = 8, BODY = SAID | MAIN };
-enum { IS_BRIEF = 1, IS_ARTICLE = 2 };
+enum { BESIDE = 1, SAMPLES = 5 };
 
 enum { MAY_BE_VIEW = 1, MAY_BE_STAMP = 2, MAY_BE_COUNTER = 4 }; /* kinds of words that say nothing about a page */
 
@@ -69,6 +72,12 @@ typedef struct {
     uint16_t total;  /* their sum */
 } Sample;
 
+/* Hashes of 16 bits, each above its flag or its place. The caller frees the memory. */
+typedef struct {
+    uint32_t *items;
+    Py_ssize_t count, capacity;
+} Items;
+
 typedef struct {
     const uint8_t *bytes; /* in UTF-8 */
     Py_ssize_t size;
@@ -91,9 +100,12 @@ typedef struct {
     int is_whole, is_long;
 } FoundNames;
 
+/* A stream of bits that is written. */
 typedef struct {
     uint8_t bytes[256];
-    int size;
+    int size;         /* bytes */
+    uint64_t pending; /* its lowest `count` bits are behind the bytes */
+    int count;
 } Packed;
 
 typedef struct {
@@ -107,7 +119,7 @@ typedef struct {
 typedef struct {
     const FoundNames *names;
     Sample inner, outer, shorts, sentences;
-    unsigned int facts, around, body, flags;
+    unsigned int facts, around, body, is_brief, is_article;
 } Parts;
 
 static inline int
@@ -122,6 +134,33 @@ is_letter_or_digit(Py_UCS4 code)
     return code < 0x80 ? Py_ISALNUM(code) : Py_UNICODE_ISALNUM(code);
 }
 
+/* The number of letters a to z at the beginning of a text. */
+static inline Py_ssize_t
+ascii_letters(const uint8_t *text, Py_ssize_t size)
+{
+    Py_ssize_t at = 0;
+#ifdef HAS_MARKS
+    /* Without a branch for each letter: the ends of words cannot be predicted. */
+    for (; size - at >= AT_ONCE; at += AT_ONCE) {
+        uint64_t others = marked_bytes(text + at, 'a', 'z') ^ HIGHEST_BITS;
+        if (others) {
+            return at + __builtin_ctzll(others) / 8;
+        }
+    }
+#endif
+    while (at < size && text[at] >= 'a' && text[at] <= 'z') {
+        at++;
+    }
+    return at;
+}
+
+/* The kinds that a word may be of, by its first two bytes. */
+static inline int
+kinds_at(const IdentityObject *self, const uint8_t *text, Py_ssize_t begin, Py_ssize_t end)
+{
+    return self->passing[PAIR_HASH(text[begin], begin + 1 < end ? text[begin + 1] : ' ')];
+}
+
 /* names.c */
 int read_names(const IdentityObject *self, PyObject *heading, PyObject *title, const uint8_t *text, Py_ssize_t size,
                FoundNames *found);
@@ -133,10 +172,12 @@ int is_about(const Names *names);
 void read_values(const IdentityObject *self, Span text, Span beside, int most, Sample *inner, Sample *outer,
                  uint32_t *facts);
 Outcome read_shorts(const IdentityObject *self, Span beside, Span lines, Sample *sample);
-Outcome read_sentences(const IdentityObject *self, Span lines, int most, Sample *sample);
 int has_view_word(const IdentityObject *self, Span lines);
+int add_item(Items *found, uint32_t item);
+void sample_items(uint32_t *items, Py_ssize_t count, int limit, Sample *sample);
 
-/* heads.c */
+/* sentences.c */
+Outcome read_sentences(const IdentityObject *self, Span lines, int most, Sample *sample);
 void read_heads(const IdentityObject *self, Span text, Sample *sample);
 
 /* page_identity.c */

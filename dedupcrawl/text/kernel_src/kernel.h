@@ -11,7 +11,7 @@
 #include <Python.h>
 #include <stdint.h>
 
-#define KERNEL_VERSION 11 /* raised with every change of what Python calls; features.py requires it */
+#define KERNEL_VERSION 12 /* raised with every change of what Python calls; features.py requires it */
 
 /* A packed point: 21 bits of code point, above them 2 bits of role. See normalize.py. */
 #define CODE_POINTS 0x110000u
@@ -41,7 +41,7 @@
 #endif
 
 /* The outcome of code that runs without the GIL and so cannot raise an exception. */
-typedef enum { DONE, NEEDS_PYTHON, NO_MEMORY, BAD_TABLE } Outcome;
+typedef enum { DONE, NEEDS_PYTHON, NO_MEMORY, BAD_TABLE, RAISED } Outcome; /* RAISED: with the GIL, there is an exception */
 
 typedef struct {
     const uint32_t *packed;     /* CODE_POINTS entries: normalisation, role and flags of each code point */

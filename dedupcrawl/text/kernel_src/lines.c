@@ -106,6 +106,16 @@ add_to_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size)
         uint32_t three = little_endian(data + 8), four = little_endian(data + 12);
         crc = FOUR(12, one) ^ FOUR(8, two) ^ FOUR(4, three) ^ FOUR(0, four);
     }
+    if (size >= 8) {
+        uint32_t one = little_endian(data) ^ crc, two = little_endian(data + 4);
+        crc = FOUR(4, one) ^ FOUR(0, two);
+        data += 8, size -= 8;
+    }
+    if (size >= 4) {
+        uint32_t one = little_endian(data) ^ crc;
+        crc = FOUR(0, one);
+        data += 4, size -= 4;
+    }
     while (size-- > 0) {
         crc = crc >> 8 ^ crc_tables[0][(crc ^ *data++) & 0xFF];
     }
@@ -117,12 +127,6 @@ typedef struct {
     uint32_t crc;
     Py_ssize_t size;
 } HashedLine;
-
-static HashedLine
-hash_ascii_line(const uint8_t *data, Py_ssize_t size)
-{
-    return (HashedLine){.crc = ~add_to_crc(~0u, data, size), .size = size};
-}
 
 /* Write a code point that takes three bytes, and one byte behind it. */
 static inline uint8_t *
@@ -178,15 +182,43 @@ copy_ucs2(const Py_UCS2 *points, uint8_t *out)
     int is_ascii = _mm_movemask_epi8(_mm_cmpeq_epi16(high, _mm_setzero_si128())) == 0xFFFF;
     return is_ascii && store_without_newline(_mm_packus_epi16(one, two), out);
 }
+
+/* Encode code points as long as eight in a row take three bytes each; returns how many. Up to four bytes behind them are
+ * written. */
+__attribute__((target("ssse3"))) static Py_ssize_t
+encode_threes(const Py_UCS2 *points, Py_ssize_t count, uint8_t *out)
+{
+    const __m128i zero = _mm_setzero_si128(), above = _mm_set1_epi16((short)0xF800);
+    const __m128i packed = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    Py_ssize_t i = 0;
+    for (; count - i >= 8; i += 8) {
+        __m128i all = LOAD(points + i), halves[] = {_mm_unpacklo_epi16(all, zero), _mm_unpackhi_epi16(all, zero)};
+        if (_mm_movemask_epi8(_mm_cmpeq_epi16(_mm_and_si128(all, above), zero))) {
+            break;
+        }
+        for (int half = 0; half < 2; half++, out += 12) {
+            __m128i first = _mm_srli_epi32(halves[half], 12);
+            __m128i second = _mm_and_si128(_mm_slli_epi32(halves[half], 2), _mm_set1_epi32(0x3F00));
+            __m128i third = _mm_and_si128(_mm_slli_epi32(halves[half], 16), _mm_set1_epi32(0x3F0000));
+            __m128i bytes = _mm_or_si128(_mm_or_si128(first, second), _mm_or_si128(third, _mm_set1_epi32(0x8080E0)));
+            _mm_storeu_si128((__m128i *)out, _mm_shuffle_epi8(bytes, packed));
+        }
+    }
+    return i;
+}
+
+#define UCS2_THREES(POINTS, COUNT, OUT) (can_fold ? encode_threes(POINTS, COUNT, OUT) : 0)
 #else
 DEFINE_COPY(copy_ucs1, Py_UCS1)
 DEFINE_COPY(copy_ucs2, Py_UCS2)
+#define UCS2_THREES(POINTS, COUNT, OUT) 0
 #endif
+#define NO_THREES(POINTS, COUNT, OUT) 0
 
 /* Define the function that hashes a line of a string with code points of a type, from `*place` on, and moves that behind
- * its newline. Runs of ASCII are copied `STEP` code points at a time by `COPY`. Of the code points above ASCII most take
- * three bytes. */
-#define DEFINE_HASH_LINE(NAME, POINT, COPY)                                                   \
+ * its newline. Runs of ASCII are copied `STEP` code points at a time by `COPY`, and those of three bytes each are encoded by
+ * `THREES`. */
+#define DEFINE_HASH_LINE(NAME, POINT, COPY, THREES)                                           \
     static HashedLine NAME(const POINT *points, Py_ssize_t length, Py_ssize_t *place)         \
     {                                                                                         \
         HashedLine line = {.crc = ~0u, .size = 0};                                            \
@@ -203,7 +235,10 @@ DEFINE_COPY(copy_ucs2, Py_UCS2)
                     i += STEP;                                                                \
                     end += STEP;                                                              \
                 }                                                                             \
-                Py_ssize_t next = until - i > STEP ? i + STEP : until;                        \
+                Py_ssize_t threes = THREES(points + i, until - i, end);                       \
+                i += threes;                                                                  \
+                end += 3 * threes;                                                            \
+                Py_ssize_t next = until - i > STEP / 2 ? i + STEP / 2 : until;                \
                 for (; i < next; i++) {                                                       \
                     uint32_t code = points[i];                                                \
                     if (code >= 0x800 && code < 0x10000) {                                    \
@@ -223,9 +258,9 @@ DEFINE_COPY(copy_ucs2, Py_UCS2)
         return line;                                                                          \
     }
 
-DEFINE_HASH_LINE(hash_ucs1_line, Py_UCS1, copy_ucs1)
-DEFINE_HASH_LINE(hash_ucs2_line, Py_UCS2, copy_ucs2)
-DEFINE_HASH_LINE(hash_ucs4_line, Py_UCS4, copy_ucs4)
+DEFINE_HASH_LINE(hash_ucs1_line, Py_UCS1, copy_ucs1, NO_THREES)
+DEFINE_HASH_LINE(hash_ucs2_line, Py_UCS2, copy_ucs2, UCS2_THREES)
+DEFINE_HASH_LINE(hash_ucs4_line, Py_UCS4, copy_ucs4, NO_THREES)
 
 /* Hash the line that begins at a place, and move that behind its newline. */
 static HashedLine
@@ -238,7 +273,7 @@ hash_line(PyObject *text, Py_ssize_t *place)
         const uint8_t *newline = *place < length ? memchr(start, '\n', (size_t)(length - *place)) : NULL;
         Py_ssize_t size = newline == NULL ? length - *place : newline - start;
         *place += size + 1;
-        return hash_ascii_line(start, size);
+        return (HashedLine){.crc = ~add_to_crc(~0u, start, size), .size = size};
     }
     switch (PyUnicode_KIND(text)) {
     case PyUnicode_1BYTE_KIND:
@@ -248,6 +283,25 @@ hash_line(PyObject *text, Py_ssize_t *place)
     default:
         return hash_ucs4_line(data, length, place);
     }
+}
+
+/* Return the CRC-32 of a string as CPython stores it: in the narrowest width that all its code points have, the lowest byte
+ * first. */
+uint32_t
+text_crc(PyObject *text)
+{
+    int width = (int)PyUnicode_KIND(text);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    if (PY_LITTLE_ENDIAN || width == 1) {
+        return ~add_to_crc(~0u, PyUnicode_DATA(text), length * width);
+    }
+    uint32_t crc = ~0u;
+    for (Py_ssize_t i = 0; i < length; i++) {
+        Py_UCS4 code = PyUnicode_READ_CHAR(text, i);
+        const uint8_t bytes[] = {code & 0xFF, code >> 8 & 0xFF, code >> 16 & 0xFF, code >> 24};
+        crc = add_to_crc(crc, bytes, width);
+    }
+    return ~crc;
 }
 
 typedef struct {
@@ -310,29 +364,137 @@ add_lines(Lines *lines, PyObject *text, PyObject *table, long least, Py_ssize_t 
     return 1;
 }
 
-/* count_lines(text, pages, known, most) -> (hashes, sizes, pages, total, new, known): the lines as a site knows them */
+/* Which lines of a page are counted if it is kept. */
+typedef struct {
+    Py_ssize_t least;       /* bytes of such a line */
+    Py_ssize_t first, last; /* lines that no page has: so many at either end */
+} LineLimits;
+
+/* Whether a line is long, and whether a page has it. */
+static inline int
+is_long(const Lines *lines, const LineLimits *limits, Py_ssize_t at, int *is_known)
+{
+    *is_known = PyLong_AsLong(PyList_GET_ITEM(lines->pages, at)) > 0;
+    return PyLong_AsSsize_t(PyList_GET_ITEM(lines->sizes, at)) >= limits->least;
+}
+
+/* Return the hashes of the long lines that a page has, and of the first and last others, whose number is set. */
+static PyObject *
+counted_lines(const Lines *lines, const LineLimits *limits, Py_ssize_t *fresh)
+{
+    Py_ssize_t count = PyList_GET_SIZE(lines->hashes), known = 0, new = 0, place = 0, next = 0;
+    int is_known;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int counts = is_long(lines, limits, i, &is_known);
+        known += counts && is_known;
+        new += counts && !is_known;
+    }
+    Py_ssize_t ends = limits->first + limits->last;
+    *fresh = new < ends ? new : ends;
+    PyObject *result = PyTuple_New(known + *fresh);
+    for (Py_ssize_t i = 0, at = 0; result != NULL && i < count; i++) {
+        if (!is_long(lines, limits, i, &is_known)) {
+            continue;
+        }
+        PyObject *hash = PyList_GET_ITEM(lines->hashes, i);
+        if (is_known) {
+            PyTuple_SET_ITEM(result, at++, Py_NewRef(hash));
+        } else if (place++ < limits->first || new <= ends || place > new - limits->last) {
+            PyTuple_SET_ITEM(result, known + next++, Py_NewRef(hash));
+        }
+    }
+    return result;
+}
+
+static PyObject *
+lines_as_tuple(const Lines *lines, const LineLimits *limits)
+{
+    Py_ssize_t fresh;
+    PyObject *counted = counted_lines(lines, limits, &fresh);
+    return counted == NULL ? NULL
+                           : Py_BuildValue("OOOnnnNn", lines->hashes, lines->sizes, lines->pages, lines->total, lines->new,
+                                           lines->known, counted, fresh);
+}
+
+/* count_lines(text, pages, known, most, least, first, last) -> the values of LineCounts: the lines as a site knows them */
 PyObject *
 module_count_lines(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
-    if (count != 4 || !is_string(args[0]) || !PyDict_Check(args[1])) {
+    if (count != 7 || !is_string(args[0]) || !PyDict_Check(args[1])) {
         if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_TypeError, "count_lines() takes a text, a dictionary, and two numbers");
+            PyErr_SetString(PyExc_TypeError, "count_lines() takes a text, a dictionary, and five numbers");
         }
         return NULL;
     }
+    LineLimits limits = {PyLong_AsSsize_t(args[4]), PyLong_AsSsize_t(args[5]), PyLong_AsSsize_t(args[6])};
     long least = PyLong_AsLong(args[2]);
     Py_ssize_t most = PyLong_AsSsize_t(args[3]);
     if (PyErr_Occurred()) {
         return NULL;
     }
+    if (limits.first < 0 || limits.last < 0) {
+        return PyErr_Format(PyExc_ValueError, "%zd and %zd lines", limits.first, limits.last);
+    }
     Lines lines = {PyList_New(0), PyList_New(0), PyList_New(0), 0, 0, 0};
     PyObject *result = NULL;
     if (lines.hashes != NULL && lines.sizes != NULL && lines.pages != NULL
         && add_lines(&lines, args[0], args[1], least, most)) {
-        result = Py_BuildValue("OOOnnn", lines.hashes, lines.sizes, lines.pages, lines.total, lines.new, lines.known);
+        result = lines_as_tuple(&lines, &limits);
     }
     Py_XDECREF(lines.hashes);
     Py_XDECREF(lines.sizes);
     Py_XDECREF(lines.pages);
+    return result;
+}
+
+/* Append the lines from `start` to `stop` of a text to a list; returns 0 with an exception. */
+static int
+append_part(PyObject *parts, PyObject *text, Py_ssize_t start, Py_ssize_t stop)
+{
+    PyObject *part = PyUnicode_Substring(text, start, stop);
+    int added = part != NULL && PyList_Append(parts, part) == 0;
+    Py_XDECREF(part);
+    return added;
+}
+
+/* Append the parts of a text between the lines whose numbers are not below the least one. */
+static int
+append_parts(PyObject *parts, PyObject *text, PyObject *numbers, long least)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(text), start = 0, at = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(numbers) && at <= length; i++) {
+        Py_ssize_t newline = PyUnicode_FindChar(text, '\n', at, length, 1), stop = newline < 0 ? length : newline;
+        long number = PyLong_AsLong(PyList_GET_ITEM(numbers, i));
+        if (number == -1 && PyErr_Occurred()) {
+            return 0;
+        }
+        if (number >= least) {
+            if (at > start && !append_part(parts, text, start, at - 1)) {
+                return 0;
+            }
+            start = stop + 1;
+        }
+        at = stop + 1;
+    }
+    return start > length || append_part(parts, text, start, length);
+}
+
+/* without_lines(text, numbers, least) -> the text without the lines whose numbers are not below the least one */
+PyObject *
+module_without_lines(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 3 || !is_string(args[0]) || !PyList_Check(args[1])) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_TypeError, "without_lines() takes a text, a list, and a number");
+        }
+        return NULL;
+    }
+    long least = PyLong_AsLong(args[2]);
+    PyObject *parts = PyErr_Occurred() ? NULL : PyList_New(0), *newline = PyUnicode_FromOrdinal('\n'), *result = NULL;
+    if (parts != NULL && newline != NULL && append_parts(parts, args[0], args[1], least)) {
+        result = PyUnicode_Join(newline, parts);
+    }
+    Py_XDECREF(parts);
+    Py_XDECREF(newline);
     return result;
 }

@@ -6,7 +6,7 @@ raise_outcome(Outcome outcome)
 {
     if (outcome == NO_MEMORY) {
         PyErr_NoMemory();
-    } else {
+    } else if (outcome != RAISED) {
         PyErr_SetString(PyExc_ValueError, "a table or a text has a value that is not a packed point");
     }
     return 0;
@@ -133,7 +133,9 @@ static PyMethodDef functions[] = {
     METHOD("least_hashes", module_least_hashes, METH_FASTCALL),
     METHOD("weigh_bits", module_weigh_bits, METH_FASTCALL),
     METHOD("count_lines", module_count_lines, METH_FASTCALL),
+    METHOD("without_lines", module_without_lines, METH_FASTCALL),
     METHOD("relate_sketches", module_relate_sketches, METH_VARARGS),
+    METHOD("unpack_sketch", module_unpack_sketch, METH_O),
     {NULL, NULL, 0, NULL},
 };
 

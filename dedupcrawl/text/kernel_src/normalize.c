@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #define REPEATED_LIMIT 64 /* letters of a repeated word, LONGEST_REPEATED in features.py */
 #define LENGTH_BLOCK 4096
 #define BEGINNING 512     /* points that are checked first for a repeated word */
@@ -97,7 +101,8 @@ DEFINE_PACK(pack_full, uint32_t)
 static inline int
 is_operator(uint32_t point)
 {
-    return point == '+' || point == '=' || point == 0xD7 || point == 0xF7 || point == 0x2212;
+    return point == '+' || (point >= '<' && point <= '>') || point == 0xB1 || point == 0xD7 || point == 0xF7
+           || point == 0x2212 || point == 0x2260 || point == 0x2264 || point == 0x2265;
 }
 
 /* Whether a point is one of AROUND_NUMBERS in normalize.py. */
@@ -278,14 +283,51 @@ fold_code(const NormalizationTable *table, uint32_t code)
         }                                                        \
     } while (0)
 
-/* One function for each width of CPython's strings. */
-#define DEFINE_ADD(NAME, TYPE)                                                                                    \
+enum { PLAIN = 16 }; /* characters that are written at a time */
+
+#ifdef __SSE2__
+/* Write characters in lower case if all are printable ASCII, without two spaces in a row; returns whether. The tables say
+ * the same of them. */
+static inline int
+put_plain(__m128i all, int has_begun, uint8_t *out)
+{
+    const __m128i limits[] = {_mm_set1_epi8(0x1F), _mm_set1_epi8(0x7F), _mm_set1_epi8('A' - 1), _mm_set1_epi8('Z' + 1)};
+    __m128i printable = _mm_and_si128(_mm_cmpgt_epi8(all, limits[0]), _mm_cmplt_epi8(all, limits[1]));
+    __m128i upper = _mm_and_si128(_mm_cmpgt_epi8(all, limits[2]), _mm_cmplt_epi8(all, limits[3]));
+    int spaces = _mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(SPACE)));
+    if (_mm_movemask_epi8(printable) != 0xFFFF || (spaces & (spaces << 1 | !has_begun))) {
+        return 0;
+    }
+    _mm_storeu_si128((__m128i *)out, _mm_or_si128(all, _mm_and_si128(upper, _mm_set1_epi8(0x20))));
+    return 1;
+}
+
+#define LOAD(TEXT) _mm_loadu_si128((const __m128i *)(TEXT))
+#define PUT_LATIN(TEXT) put_plain(LOAD(TEXT), has_begun, out)
+#define PUT_BASIC(TEXT) put_plain(_mm_packus_epi16(LOAD(TEXT), LOAD((TEXT) + PLAIN / 2)), has_begun, out)
+#else
+#define PUT_LATIN(TEXT) 0
+#define PUT_BASIC(TEXT) 0
+#endif
+#define PUT_FULL(TEXT) 0
+
+/* One function for each width of CPython's strings. Characters are tried together by `PUT_SOME`, else one after the other. */
+#define DEFINE_ADD(NAME, TYPE, PUT_SOME)                                                                                    \
     static Outcome NAME(const NormalizationTable *table, const TYPE *text, Py_ssize_t count, uint32_t line_break, \
                         EncodedText *result)                                                                      \
     {                                                                                                             \
         uint8_t *out = result->bytes + result->size;                                                              \
         int has_begun = result->has_begun;                                                                        \
+        Py_ssize_t next_try = 0;                                                                                  \
         for (Py_ssize_t i = 0; i < count; i++) {                                                                  \
+            for (; i >= next_try && count - i > PLAIN; i += PLAIN) {                                              \
+                if (!PUT_SOME(text + i)) {                                                                        \
+                    next_try = i + PLAIN;                                                                         \
+                    break;                                                                                        \
+                }                                                                                                 \
+                out += PLAIN;                                                                                     \
+                has_begun = out[-1] != SPACE;                                                                     \
+            }                                                                                                     \
             uint32_t code = text[i] == '\n' ? line_break : text[i];                                               \
             if (sizeof(TYPE) == 4 && UNLIKELY(code >= CODE_POINTS)) {                                             \
                 return BAD_TABLE;                                                                                 \
@@ -314,9 +356,9 @@ fold_code(const NormalizationTable *table, uint32_t code)
         return DONE;                                                                                              \
     }
 
-DEFINE_ADD(add_latin, uint8_t)
-DEFINE_ADD(add_basic, uint16_t)
-DEFINE_ADD(add_full, uint32_t)
+DEFINE_ADD(add_latin, uint8_t, PUT_LATIN)
+DEFINE_ADD(add_basic, uint16_t, PUT_BASIC)
+DEFINE_ADD(add_full, uint32_t, PUT_FULL)
 
 /* Normalise a part of a string, after what was normalised before; "line_break" takes the place of line breaks. */
 Outcome

@@ -1,51 +1,301 @@
-/* A sketch of an identity as bytes, see identity_codec.py. */
+/* A sketch of an identity as a stream of bits, and what stands in one. The reference is identity_codec.py, and bits.py. */
 #include "identity.h"
 
+enum { SIZE_BITS = 5, COUNT_BITS = 8, WIDTH_BITS = 4, PARAMETER_BITS = 4, FILLER_BITS = 2, PLACE_BITS = 4 };
+
+/* -- writing ------------------------------------------------------------------------------------------------------- */
+
 static void
-put(Packed *packed, unsigned int number, int bytes)
+put(Packed *packed, unsigned int number, int bits)
 {
-    while (bytes--) {
-        packed->bytes[packed->size++] = (uint8_t)(number >> 8 * bytes);
+    packed->pending = packed->pending << bits | number;
+    packed->count += bits;
+    while (packed->count >= 8) {
+        packed->count -= 8;
+        packed->bytes[packed->size++] = (uint8_t)(packed->pending >> packed->count);
+    }
+}
+
+static int
+bit_length(unsigned int number)
+{
+    int bits = 0;
+    while (number >> bits) {
+        bits++;
+    }
+    return bits;
+}
+
+static void
+put_sorted(Packed *packed, const uint16_t *numbers, int count)
+{
+    int length = count ? bit_length(numbers[count - 1] / (unsigned int)count) : 0, bits = length ? length - 1 : 0;
+    unsigned int next = 0;
+    if (count) {
+        put(packed, (unsigned int)bits, PARAMETER_BITS);
+    }
+    for (int i = 0; i < count; i++) {
+        unsigned int difference = numbers[i] - next;
+        for (unsigned int quotient = difference >> bits; quotient; quotient--) {
+            put(packed, 1, 1);
+        }
+        put(packed, 0, 1);
+        put(packed, difference & ((1u << bits) - 1), bits);
+        next = numbers[i] + 1u;
     }
 }
 
 static void
-put_size(Packed *packed, int size, unsigned int number, unsigned int total)
+put_counts(Packed *packed, int size, uint32_t number, unsigned int total)
 {
-    int is_whole = number == (unsigned int)size;
-    put(packed, (unsigned int)(size | !is_whole << 7), 1);
+    int is_whole = number == (uint32_t)size;
+    put(packed, (unsigned int)size, SIZE_BITS);
+    put(packed, !is_whole, 1);
     if (!is_whole) {
-        put(packed, number, 1);
-        put(packed, total, 2);
+        put(packed, number, COUNT_BITS);
+        put(packed, total, number ? FULL_BITS : 0);
     }
 }
 
 static void
-put_sample(Packed *packed, const Sample *sample)
+put_values(Packed *packed, const Sample *sample)
 {
-    put_size(packed, sample->size, sample->number, sample->total);
-    for (int i = 0; i < sample->size; i++) {
-        put(packed, sample->hashes[i] | sample->flags[i], 2);
+    uint16_t hashes[MAX_VALUES];
+    if (sample->size) {
+        put_counts(packed, sample->size, sample->number, sample->total);
+        for (int i = 0; i < sample->size; i++) {
+            hashes[i] = sample->hashes[i] | sample->flags[i];
+        }
+        put_sorted(packed, hashes, sample->size);
     }
+}
+
+static void
+put_sentences(Packed *packed, const Sample *sample)
+{
+    unsigned int all = 1;
+    put_counts(packed, sample->size, sample->number, sample->total);
+    for (int i = 0; i < sample->size; i++) {
+        all |= sample->hashes[i];
+    }
+    int width = bit_length(all);
+    put(packed, (unsigned int)width - 1, WIDTH_BITS);
+    for (int i = 0; i < sample->size; i++) {
+        put(packed, sample->hashes[i], width);
+    }
+}
+
+static int
+place_bits(uint32_t key)
+{
+    return key < FILLER ? PLACE_BITS : FILLER_BITS;
 }
 
 void
 pack_parts(const Parts *parts, Packed *packed)
 {
     const Names *names = &parts->names->names;
-    put(packed, parts->flags, 1);
-    put(packed, parts->facts, 2);
-    put(packed, parts->around, 2);
-    put(packed, parts->body, 2);
-    put_size(packed, names->count, parts->names->is_whole ? (unsigned int)names->count : MAX_COUNT, 0);
+    uint16_t keys[MAX_NAMES];
+    put(packed, parts->is_brief, 1);
+    put(packed, parts->is_article, 1);
+    put(packed, parts->body > 0, 1);
+    put(packed, parts->inner.size > 0, 1);
+    put(packed, parts->outer.size > 0, 1);
+    put(packed, parts->shorts.size > 0, 1);
+    put(packed, parts->facts, FULL_BITS);
+    put(packed, parts->around, FULL_BITS);
+    put(packed, parts->body, parts->body ? FULL_BITS : 0);
+    put_counts(packed, names->count, parts->names->is_whole ? (uint32_t)names->count : MAX_COUNT, 0);
     for (int i = 0; i < names->count; i++) {
-        put(packed, names->keys[i], 2);
+        keys[i] = (uint16_t)names->keys[i];
     }
-    put_sample(packed, &parts->inner);
-    put_sample(packed, &parts->outer);
-    put_sample(packed, &parts->shorts);
-    put_sample(packed, &parts->sentences);
-    for (int i = 0; i < names->count; i += 2) {
-        put(packed, (unsigned int)(names->flags[i] << 4 | (i + 1 < names->count ? names->flags[i + 1] : 0)), 1);
+    put_sorted(packed, keys, names->count);
+    put_values(packed, &parts->inner);
+    put_values(packed, &parts->outer);
+    put_values(packed, &parts->shorts);
+    put_sentences(packed, &parts->sentences);
+    for (int i = 0; i < names->count; i++) {
+        put(packed, names->flags[i], place_bits(names->keys[i]));
     }
+    put(packed, 0, packed->count ? 8 - packed->count : 0);
+}
+
+/* -- reading ------------------------------------------------------------------------------------------------------- */
+
+/* A stream of bits that is read. `is_sound` becomes 0 where it ends too early, or no writer made it. */
+typedef struct {
+    const uint8_t *bytes;
+    Py_ssize_t left, size; /* bits */
+    int is_sound;
+} Unread;
+
+static unsigned int
+get(Unread *unread, int bits)
+{
+    unsigned int number = 0;
+    unread->is_sound &= bits <= unread->left;
+    while (unread->is_sound && bits) {
+        Py_ssize_t at = unread->size - unread->left;
+        int here = 8 - (int)(at % 8), taken = bits < here ? bits : here;
+        number = number << taken | (unread->bytes[at / 8] >> (here - taken) & ((1u << taken) - 1));
+        bits -= taken;
+        unread->left -= taken;
+    }
+    return number;
+}
+
+static void
+get_sorted(Unread *unread, uint16_t *numbers, int count)
+{
+    int bits = count ? (int)get(unread, PARAMETER_BITS) : 0;
+    unsigned int next = 0;
+    for (int i = 0; unread->is_sound && i < count; i++) {
+        while (get(unread, 1)) {
+            next += 1u << bits;
+            unread->is_sound &= next <= UINT16_MAX;
+        }
+        next += get(unread, bits);
+        unread->is_sound &= next <= UINT16_MAX;
+        numbers[i] = (uint16_t)next++;
+    }
+}
+
+static void
+get_sentences(Unread *unread, uint16_t *numbers, int count)
+{
+    int width = 1 + (int)get(unread, WIDTH_BITS);
+    for (int i = 0; i < count; i++) {
+        numbers[i] = (uint16_t)get(unread, width);
+    }
+}
+
+typedef enum { OF_NAMES, OF_VALUES, OF_SHORTS, OF_SENTENCES } SampleKind;
+
+/* Read a sample; the flags of short facts stay in their hashes. */
+static void
+get_sample(Unread *unread, SampleKind kind, Sample *sample)
+{
+    int most = kind == OF_NAMES ? MAX_NAMES : kind == OF_SENTENCES ? MAX_SENTENCES : MAX_VALUES;
+    int size = (int)get(unread, SIZE_BITS), has_more = (int)get(unread, 1);
+    sample->size = size;
+    sample->number = (uint32_t)size;
+    if (has_more) {
+        sample->number = get(unread, COUNT_BITS);
+        sample->total = (uint16_t)get(unread, sample->number ? FULL_BITS : 0);
+    }
+    unread->is_sound &=
+        size <= most && (!has_more || sample->number > (uint32_t)size || (sample->number == 0 && size));
+    if (unread->is_sound && kind == OF_SENTENCES) {
+        get_sentences(unread, sample->hashes, size);
+    } else if (unread->is_sound) {
+        get_sorted(unread, sample->hashes, size);
+    }
+    for (int i = 0; unread->is_sound && !has_more && i < size; i++) {
+        sample->total = (uint16_t)(sample->total + (sample->hashes[i] & (kind == OF_SHORTS ? ~BESIDE : ~0)));
+    }
+}
+
+/* A sketch that was read. */
+typedef struct {
+    unsigned int is_brief, is_article, facts, around, body;
+    Sample samples[SAMPLES];
+} Unpacked;
+
+static const SampleKind kinds[SAMPLES] = {OF_NAMES, OF_VALUES, OF_VALUES, OF_SHORTS, OF_SENTENCES};
+
+static int
+unpack_parts(Unread *unread, Unpacked *found)
+{
+    int has[SAMPLES] = {1, 0, 0, 0, 1};
+    Sample *names = &found->samples[0];
+    memset(found, 0, sizeof *found);
+    found->is_brief = get(unread, 1);
+    found->is_article = get(unread, 1);
+    int has_body = (int)get(unread, 1);
+    for (int i = 1; i < SAMPLES - 1; i++) {
+        has[i] = (int)get(unread, 1);
+    }
+    found->facts = get(unread, FULL_BITS);
+    found->around = get(unread, FULL_BITS);
+    found->body = get(unread, has_body ? FULL_BITS : 0);
+    for (int i = 0; i < SAMPLES && unread->is_sound; i++) {
+        if (has[i]) {
+            get_sample(unread, kinds[i], &found->samples[i]);
+        }
+    }
+    for (int i = 0; i < names->size && unread->is_sound; i++) {
+        names->flags[i] = (uint16_t)get(unread, place_bits(names->hashes[i]));
+    }
+    unread->is_sound &= unread->left < 8 && get(unread, (int)unread->left) == 0;
+    return unread->is_sound;
+}
+
+/* -- Python -------------------------------------------------------------------------------------------------------- */
+
+/* Add a hash to a dictionary; returns 0 with an exception. */
+static int
+set_item(PyObject *items, unsigned int hash, unsigned int flag)
+{
+    PyObject *key = PyLong_FromUnsignedLong(hash), *value = PyLong_FromUnsignedLong(flag);
+    int done = key != NULL && value != NULL && PyDict_SetItem(items, key, value) == 0;
+    Py_XDECREF(key);
+    Py_XDECREF(value);
+    return done;
+}
+
+/* Return (hash -> flag, number, total); NULL with an exception. */
+static PyObject *
+sample_as_tuple(const Sample *sample, SampleKind kind)
+{
+    unsigned int place = kind == OF_SHORTS ? BESIDE : 0;
+    PyObject *items = PyDict_New();
+    int done = items != NULL;
+    for (int i = 0; done && i < sample->size; i++) {
+        unsigned int hash = sample->hashes[i];
+        done = set_item(items, hash & ~place, kind == OF_NAMES ? sample->flags[i] : hash & place);
+    }
+    if (done && PyDict_GET_SIZE(items) != sample->size) {
+        PyErr_SetNone(PyExc_ValueError);
+        done = 0;
+    }
+    if (!done) {
+        Py_XDECREF(items);
+        return NULL;
+    }
+    return Py_BuildValue("NII", items, sample->number, (unsigned int)sample->total);
+}
+
+static PyObject *
+unpacked_as_tuple(const Unpacked *found)
+{
+    PyObject *samples[SAMPLES];
+    for (int i = 0; i < SAMPLES; i++) {
+        samples[i] = sample_as_tuple(&found->samples[i], kinds[i]);
+        if (samples[i] == NULL) {
+            while (i--) {
+                Py_DECREF(samples[i]);
+            }
+            return NULL;
+        }
+    }
+    return Py_BuildValue("NNNNNIIOOI", samples[0], samples[1], samples[2], samples[3], samples[4], found->facts, found->body,
+                         found->is_brief ? Py_True : Py_False, found->is_article ? Py_True : Py_False, found->around);
+}
+
+/* unpack_sketch(sketch) -> the fields of Identity, each sample as a tuple; ValueError if it is damaged */
+PyObject *
+module_unpack_sketch(PyObject *Py_UNUSED(module), PyObject *sketch)
+{
+    Unpacked found;
+    if (!PyBytes_Check(sketch)) {
+        PyErr_SetString(PyExc_TypeError, "unpack_sketch() takes bytes");
+        return NULL;
+    }
+    Py_ssize_t size = 8 * PyBytes_GET_SIZE(sketch);
+    Unread unread = {(const uint8_t *)PyBytes_AS_STRING(sketch), size, size, 1};
+    if (!unpack_parts(&unread, &found)) {
+        PyErr_SetNone(PyExc_ValueError);
+        return NULL;
+    }
+    return unpacked_as_tuple(&found);
 }

@@ -1,52 +1,7 @@
 /* The sketch of a page in one call. The reference is reference_sketch() in identity_sketch.py. */
-#include "identity.h"
-
-enum { LINE = 0, PART = 1 }; /* separators of text, see values.py */
-
-typedef struct {
-    PyObject *folded_heading, *folded_title, *heading, *title;
-    PyObject *text, *rest, *stated, *beside;
-    Span normalized;                           /* the text and the rest */
-    const NormalizationTable *plain, *folding; /* without and with the conversion of Chinese */
-    uint64_t seed;
-    unsigned int around; /* hash of all text beside the main text */
-} PageTexts;
-
-/* What is read of a page before its values are. The caller frees the bytes. */
-typedef struct {
-    FoundNames names;
-    uint8_t *body; /* NULL: no line is the heading or the title */
-    Span stripped; /* the body without spaces at its ends */
-    EncodedText said, other;
-    Span stated, lines; /* parts of `other` */
-    int is_about, is_listed, is_brief, is_article;
-} ReadPage;
+#include "page_identity.h"
 
 /* -- lines that are names ------------------------------------------------------------------------------------------ */
-
-/* A line of a string. The characters up to `end` are read. */
-typedef struct {
-    PyObject *string;
-    Py_ssize_t start, stop, end;
-} Line;
-
-static int
-find_line(Line *line)
-{
-    if (line->start > line->end) {
-        return 0;
-    }
-    Py_ssize_t stop = PyUnicode_FindChar(line->string, '\n', line->start, line->end, 1);
-    line->stop = stop < 0 ? line->end : stop;
-    return 1;
-}
-
-static int
-is_name(const Line *line, PyObject *name)
-{
-    return line->stop - line->start == PyUnicode_GET_LENGTH(name)
-           && PyUnicode_Tailmatch(line->string, name, line->start, line->stop, -1) == 1;
-}
 
 /* Return how many lines at the beginning of a string are a name. */
 static Py_ssize_t
@@ -175,9 +130,11 @@ search_beside(const PageTexts *page, ReadPage *read)
 {
     EncodedText beside = {.bytes = NULL};
     Names *names = &read->names.names;
-    Py_ssize_t size = PyUnicode_GET_LENGTH(page->beside);
-    Outcome outcome =
-        add_normalized(page->folding, page->beside, 0, size < MAX_SEARCHED ? size : MAX_SEARCHED, '\n', &beside);
+    Py_ssize_t whole = PyUnicode_GET_LENGTH(page->beside), size = whole < MAX_SEARCHED ? whole : MAX_SEARCHED;
+    Outcome outcome = add_normalized(&page->folding->table, page->beside, 0, size, '\n', &beside);
+    if (outcome == NEEDS_PYTHON) {
+        outcome = encode_whole(page->folding, PyUnicode_Substring(page->beside, 0, size), &beside);
+    }
     if (outcome == DONE) {
         end_normalized(&beside);
         uint32_t within = names_within(&read->names, beside.bytes, beside.size);
@@ -204,109 +161,6 @@ place_all_names(const PageTexts *page, ReadPage *read)
         outcome = search_beside(page, read);
     }
     read->is_about = is_about(names);
-    return outcome;
-}
-
-/* -- lines --------------------------------------------------------------------------------------------------------- */
-
-/* Read what stands beside the main text, and its short lines; see other_text() in values.py. */
-static Outcome
-read_other(const PageTexts *page, ReadPage *read)
-{
-    EncodedText *other = &read->other;
-    int has_lines = 0;
-    Outcome outcome = add_normalized(page->plain, page->stated, 0, PyUnicode_GET_LENGTH(page->stated), LINE, other);
-    outcome = outcome == DONE ? add_separator(PART, other) : outcome;
-    Line line = {.string = page->text, .end = PyUnicode_GET_LENGTH(page->text)};
-    for (; outcome == DONE && find_line(&line); line.start = line.stop + 1) {
-        if (line.stop - line.start > MAX_SHORT) {
-            continue;
-        }
-        outcome = has_lines ? add_separator(LINE, other) : DONE;
-        has_lines = 1;
-        if (outcome == DONE) {
-            outcome = add_normalized(page->plain, page->text, line.start, line.stop, LINE, other);
-        }
-    }
-    if (outcome == DONE) {
-        end_normalized(other);
-        const uint8_t *part = memchr(other->bytes, PART, (size_t)other->size);
-        read->stated = (Span){other->bytes, part - other->bytes};
-        read->lines = (Span){part + 1, other->bytes + other->size - part - 1};
-    }
-    return outcome;
-}
-
-/* Add the lines of a string that are not the heading or the title. */
-static Outcome
-add_said(const PageTexts *page, PyObject *string, int *has_lines, EncodedText *said)
-{
-    Outcome outcome = DONE;
-    Line line = {.string = string, .end = PyUnicode_GET_LENGTH(string)};
-    for (; outcome == DONE && find_line(&line); line.start = line.stop + 1) {
-        if (is_name(&line, page->heading) || is_name(&line, page->title)) {
-            continue;
-        }
-        outcome = *has_lines ? add_separator(LINE, said) : DONE;
-        *has_lines = 1;
-        if (outcome == DONE) {
-            outcome = add_normalized(page->folding, string, line.start, line.stop, LINE, said);
-        }
-    }
-    return outcome;
-}
-
-/* Write the digits of other scripts as ASCII ones, see with_ascii_digits() in features.py. Returns the number of bytes. */
-static Py_ssize_t
-write_ascii_digits(Span text, uint8_t *out)
-{
-    const uint8_t *at = text.bytes, *end = at + text.size;
-    uint8_t *begin = out;
-    while (at < end) {
-        uint8_t next = end - at > 1 ? at[1] : 0, last = end - at > 2 ? at[2] : 0;
-        if (*at == 0xD9 && next >= 0xA0 && next <= 0xA9) {
-            *out++ = (uint8_t)('0' + next - 0xA0);
-            at += 2;
-        } else if (*at == 0xDB && next >= 0xB0 && next <= 0xB9) {
-            *out++ = (uint8_t)('0' + next - 0xB0);
-            at += 2;
-        } else if (*at == 0xE0 && (next == 0xA5 || next == 0xA7) && last >= 0xA6 && last <= 0xAF) {
-            *out++ = (uint8_t)('0' + last - 0xA6);
-            at += 3;
-        } else if (*at == 0xE0 && next == 0xB9 && last >= 0x90 && last <= 0x99) {
-            *out++ = (uint8_t)('0' + last - 0x90);
-            at += 3;
-        } else {
-            *out++ = *at++;
-        }
-    }
-    return out - begin;
-}
-
-static int
-may_have_other_digits(Span text)
-{
-    size_t size = (size_t)text.size;
-    return size
-           && (memchr(text.bytes, 0xD9, size) != NULL || memchr(text.bytes, 0xDB, size) != NULL
-               || memchr(text.bytes, 0xE0, size) != NULL);
-}
-
-/* Read the lines of the text, see _said_lines() in identity_sketch.py. */
-static Outcome
-read_said(const PageTexts *page, ReadPage *read)
-{
-    int has_lines = 0;
-    EncodedText *said = &read->said;
-    Outcome outcome = add_said(page, page->text, &has_lines, said);
-    if (outcome == DONE && PyUnicode_GET_LENGTH(page->rest)) {
-        outcome = add_said(page, page->rest, &has_lines, said);
-    }
-    if (outcome == DONE) {
-        end_normalized(said);
-        Span lines = {said->bytes, said->size};
-        said->size = may_have_other_digits(lines) ? write_ascii_digits(lines, said->bytes) : said->size;
-    }
     return outcome;
 }
 
@@ -371,10 +225,19 @@ make_parts(const IdentityObject *self, const PageTexts *page, const ReadPage *re
     if (outcome == DONE && !read->is_about) {
         outcome = read_shorts(self, read->stated, read->lines, &parts->shorts);
     }
-    parts->flags = (unsigned int)(IS_BRIEF * read->is_brief | IS_ARTICLE * read->is_article);
+    parts->is_brief = (unsigned int)read->is_brief;
+    parts->is_article = (unsigned int)read->is_article;
     parts->around = page->around;
     parts->body = read->body == NULL ? 0 : hash_body(page, read->stripped);
     return outcome;
+}
+
+/* Hash all text beside the main text; 0 if there is none. */
+static unsigned int
+hash_around(PyObject *beside)
+{
+    unsigned int hash = text_crc(beside) & 0xFFFF;
+    return PyUnicode_GET_LENGTH(beside) == 0 ? 0 : hash ? hash : 1;
 }
 
 static Outcome
@@ -408,9 +271,9 @@ identity_sketch(IdentityObject *self, PyObject *args)
     unsigned long long seed;
     ModuleState *state = PyType_GetModuleState(Py_TYPE(self));
     if (state == NULL
-        || !PyArg_ParseTuple(args, "(UU)(UU)(UU)UUy*O!O!KI", &page.folded_heading, &page.folded_title, &page.heading,
+        || !PyArg_ParseTuple(args, "(UU)(UU)(UU)UUy*O!O!K", &page.folded_heading, &page.folded_title, &page.heading,
                              &page.title, &page.text, &page.rest, &page.stated, &page.beside, &normalized,
-                             state->normalizer, &plain, state->normalizer, &folding, &seed, &page.around)) {
+                             state->normalizer, &plain, state->normalizer, &folding, &seed)) {
         return NULL;
     }
     if (PyUnicode_GET_LENGTH(page.folded_heading) > MAX_NAME_CHARS || PyUnicode_GET_LENGTH(page.folded_title) > MAX_NAME_CHARS) {
@@ -418,16 +281,13 @@ identity_sketch(IdentityObject *self, PyObject *args)
         return PyErr_Format(PyExc_ValueError, "a name has at most %d characters", MAX_NAME_CHARS);
     }
     page.normalized = SPAN(normalized);
-    page.plain = &plain->table;
-    page.folding = &folding->table;
+    page.plain = plain;
+    page.folding = folding;
     page.seed = seed;
-    page.around &= 0xFFFF;
+    page.around = hash_around(page.beside);
     Packed packed = {.size = 0};
     Outcome outcome = sketch_page(self, &page, &packed);
     PyBuffer_Release(&normalized);
-    if (outcome == NEEDS_PYTHON) {
-        Py_RETURN_NONE;
-    }
     if (outcome != DONE) {
         raise_outcome(outcome);
         return NULL;

@@ -92,7 +92,12 @@ PyObject *sketch_as_bytes(unsigned char tag, Py_ssize_t length, Py_ssize_t shing
 
 /* lines.c; the tables are the same whoever makes them */
 void make_crc_tables(void);
+uint32_t text_crc(PyObject *text);
 PyObject *module_count_lines(PyObject *module, PyObject *const *args, Py_ssize_t count);
+PyObject *module_without_lines(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+/* packing.c */
+PyObject *module_unpack_sketch(PyObject *module, PyObject *sketch);
 
 /* Run a statement; without the GIL if the work is long. */
 #define RUN(work, statement)               \
