@@ -122,6 +122,7 @@ bench: install
 bench-others: install
 	$(BIN)/python -m benchmarks.storm --kills 100
 	$(BIN)/python -m benchmarks.feeds
+	$(BIN)/python -m benchmarks.recrawl
 	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m benchmarks.reportpage
 	$(BIN)/python -m benchmarks.batch --master "local[2]"

@@ -17,6 +17,7 @@ from dedupcrawl.crawl.pipeline import (
     DedupSpiderMiddleware,
     EncodingMiddleware,
 )
+from dedupcrawl.crawl.revalidating import RevalidatingDownloaderMiddleware, RevalidatingSpiderMiddleware
 from dedupcrawl.crawl.settings import ITEM_MODE, is_enabled
 from dedupcrawl.errors import SettingError
 from dedupcrawl.stores import MEMORY
@@ -32,7 +33,10 @@ logger = logging.getLogger(__name__)
 
 ENCODING_ORDER = 585  #: after HttpCompressionMiddleware (590), before MetaRefreshMiddleware (580) reads the text
 DOWNLOADER_ORDER = 540  #: after decompression, retry and redirect have processed the response
+#: Next to the downloader: HttpCacheMiddleware (900) answers first, and must not store a response without a page.
+REVALIDATING_ORDER = 910
 SPIDER_ORDER = 10  #: next to the engine
+REVALIDATING_SPIDER_ORDER = 10_000  #: next to the spider: requests are stored as the spider makes them
 
 #: Commands of Scrapy with which a person looks at pages: they must not change what a crawl knows.
 LOOKING_COMMANDS = ("shell", "fetch", "parse", "bench", "check", "view")
@@ -68,7 +72,9 @@ class Addon(ContextOwner):
         add = settings.setdefault_in_component_priority_dict
         add("DOWNLOADER_MIDDLEWARES", EncodingMiddleware, ENCODING_ORDER)
         add("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_ORDER)
+        add("DOWNLOADER_MIDDLEWARES", RevalidatingDownloaderMiddleware, REVALIDATING_ORDER)
         add("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_ORDER)
+        add("SPIDER_MIDDLEWARES", RevalidatingSpiderMiddleware, REVALIDATING_SPIDER_ORDER)
         add("ITEM_PIPELINES", self.pipeline, ORDER)
 
     def _leave_no_trace(self, settings: BaseSettings, command: str) -> None:

@@ -21,6 +21,7 @@ from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import AUTO, ITEM_MODE, Options, names_feeds
 from dedupcrawl.crawl.stats import CrawlStats
 from dedupcrawl.crawl.store_client import StoreClient
+from dedupcrawl.crawl.validators import RevalidationManager
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.page import compiled
 from dedupcrawl.stores import is_local
@@ -47,6 +48,7 @@ class CrawlContext:
     stats: CrawlStats  #: counters and log lines
     recorder: PageRecorder  #: records pages in the ledger
     feeds: FeedTracker | None = None  #: None: claims do not wait for feeds
+    revalidation: RevalidationManager | None = None  #: None: no request is conditional
     task: asyncio.Task[Any] | None = None  #: in which the crawl runs
 
     @classmethod
@@ -80,7 +82,10 @@ class CrawlContext:
             options.config.reading, responses, stats, options.page_timeout, large_pages=claims.large_pages
         )
         judge = PageJudge(options, reader, claims, stats, recorder)
-        return cls(options, responses, client, claims, reader, judge, stats, recorder, feeds, _task())
+        revalidation = None
+        if options.revalidate:
+            revalidation = RevalidationManager(crawler, options, client, stats, has_feeds=feeds is not None)
+        return cls(options, responses, client, claims, reader, judge, stats, recorder, feeds, revalidation, _task())
 
     async def open(self, crawler: Crawler) -> None:
         """Open the store if it is remote, and the ledger; raises ``DedupError`` as :meth:`create` does."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from dedupcrawl.crawl.page_view import PageView
+    from dedupcrawl.crawl.revisits import RevisitState
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.decision import Claim, Verdict
     from dedupcrawl.ledger.ledger_schema import Compare, EntryState
@@ -246,6 +247,7 @@ class ResponseState:
     shapes: dict[int, int] = field(default_factory=dict)  #: the first item of each kind; see ``ItemPages``
     was_counted: bool = False  #: whether its page is in the stats
     view: PageView | None = None  #: what the spider sees of the page; None: nothing asks for it
+    revisit: RevisitState | None = None  #: what the next crawl needs to ask for the page conditionally
 
     @property
     def valid_claim(self) -> ItemClaim | None:

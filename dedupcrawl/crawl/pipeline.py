@@ -18,7 +18,7 @@ from itemadapter import ItemAdapter
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider, DropItem, IgnoreRequest, NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
-from scrapy.http import TextResponse
+from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.misc import load_object
 
@@ -29,6 +29,7 @@ from dedupcrawl.crawl.item_pages import PASSED_BY
 from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.page_view import META_KEY, TextFieldWriter, VerdictFieldWriter, drop_view, set_current_page
 from dedupcrawl.crawl.responses import SKIP, SKIPPED
+from dedupcrawl.crawl.revalidating import is_followed
 from dedupcrawl.crawl.stats import ProgressMonitor, describe
 from dedupcrawl.page import Page
 from dedupcrawl.page.document import replacement_encoding
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
-    from scrapy.http import Response
 
     from dedupcrawl.crawl.context import CrawlContext
     from dedupcrawl.crawl.items import ItemClaim
@@ -101,6 +101,7 @@ class DedupPipeline:
         claim, completing = await self._context.judge.claim(item, response)
         processed = _ProcessedClaim(claim, None if response is None else ref(response), completing)
         _PROCESSED_ITEM.set(processed)
+        self._note_revisit(response, processed)
         admitted = self._admitted(item, claim, response)
         return admitted if self._claims.is_sure(claim) else await self._confirmed(item, processed)
 
@@ -129,7 +130,22 @@ class DedupPipeline:
         for each in processed.claims:
             each.in_flight -= 1
         processed.claim, processed.completing = await self._context.judge.claim(item, response, again=True)
+        self._note_revisit(response, processed)
         return self._admitted(item, processed.claim, response)
+
+    def _note_revisit(self, response: Response | None, processed: _ProcessedClaim) -> None:
+        revisit = None if response is None else self._context.responses.of(response).revisit
+        if revisit is None:
+            return
+        for each in processed.claims:
+            filed = each.claim.id if each.claim is not None else None
+            revisit.note_claim(each.verdict, filed, is_deferred=each.record is not None)
+
+    def _item_ended(self, response: object, *, is_lost: bool) -> None:
+        """Tell the state of the page of an item how the item ended; the signals have the response of the item."""
+        state = self._context.responses.find(response) if isinstance(response, Response) else None
+        if state is not None and state.revisit is not None and self._context.revalidation is not None:
+            self._context.revalidation.item_ended(state.revisit, is_lost=is_lost)
 
     def _show_page(self, item: Any, claim: ItemClaim, response: Response | None) -> None:
         """Write the main text into the item, and let the later pipelines see the page that it is about."""
@@ -153,12 +169,14 @@ class DedupPipeline:
                 self._stats.count("kept")
                 self._recorder.record_state(claim)
             await self._claims.item_scraped(claim, is_first=claim in first)
+        self._item_ended(response, is_lost=not claims)
 
     async def item_refused(self, item: Any, response: object) -> None:
         """Handle Scrapy's signals: a pipeline dropped the item, or raised an exception."""
         claims = _pop_claims(response)
         for claim in claims:
             await self._claims.item_refused(claim)
+        self._item_ended(response, is_lost=not claims or claims[0].state is not PageState.DROPPED)
         if claims:
             return
         source = self._context.responses.discard_item(item)
@@ -258,6 +276,8 @@ class DedupPipeline:
         self._is_finished = True
         self._progress.stop()
         if self._context.client.is_open:
+            if self._context.revalidation is not None:
+                await self._context.revalidation.close()
             await self._claims.close()
             self._context.judge.fields.warn()
             self._stats.log_summary()
@@ -428,7 +448,7 @@ class DedupSpiderMiddleware:
         self._responses = context.responses
         self._reader = context.reader if context.options.shows_pages else None
         self._claims, self._stats = context.claims, context.stats
-        self._pages = context.judge.pages
+        self._pages, self._revalidation = context.judge.pages, context.revalidation
         self._judges_pages = not context.options.item_fields
 
     @classmethod
@@ -439,7 +459,8 @@ class DedupSpiderMiddleware:
     def process_spider_input(self, response: Response) -> None:
         """Store the response in the current context, and the view of its page in its meta if a setting asks for it."""
         self._responses.enter(response)
-        self._pages.response_received(response)
+        if self._revalidation is None or not is_followed(response):
+            self._pages.response_received(response)
         if self._reader is not None:
             response.meta[META_KEY] = self._reader.view(response)
 
@@ -449,8 +470,11 @@ class DedupSpiderMiddleware:
         If a request carries an unfinished item, the page of the response is kept.
         """
         add_item, passed = self._responses.add_item, 0
+        revisit = None if self._revalidation is None else self._responses.of(response).revisit
         try:
             async for output in result:
+                if revisit is not None:
+                    revisit.output_passed(output)
                 if isinstance(output, Request):
                     if self._reader is not None:
                         drop_view(output, response)
@@ -465,6 +489,8 @@ class DedupSpiderMiddleware:
             await self._end(response)
             raise
         await self._end(response)
+        if revisit is not None and self._revalidation is not None:
+            self._revalidation.output_ended(revisit)
 
     async def _carry(self, request: Request, response: Response) -> bool:
         """Keep the page of a response if a request carries its item; return whether an item has no URL."""

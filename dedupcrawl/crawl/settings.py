@@ -51,6 +51,7 @@ _CRAWL_SETTINGS = (
     "text_field",
     "response_meta",
     "follow_duplicates",
+    "revalidate",
     "commit",
     "on_overwrite",
     "on_store_error",
@@ -147,6 +148,7 @@ class Options:
     text_field: str = ""  #: item field for the main text of the page; "": it is not written
     response_meta: bool = False  #: whether ``response.meta`` gets the page and its verdict
     follow_duplicates: bool = True  #: False: known pages are withheld from the spider
+    revalidate: bool = False  #: whether known pages are asked for conditionally
     commit: str = AUTO  #: one of ``COMMIT_MODES``
     on_overwrite: str = "warn"  #: "warn" or "close": policy for feeds that would lack what earlier crawls have stored
     on_store_error: str = "keep"  #: "keep", "wait" or "close": policy during an outage of the store
@@ -182,6 +184,7 @@ class Options:
             text_field=_text(given, "text_field"),
             response_meta=_boolean(given, "response_meta", default=False),
             follow_duplicates=_boolean(given, "follow_duplicates", default=True),
+            revalidate=_boolean(given, "revalidate", default=False),
             commit=_choice(given, "commit", COMMIT_MODES),
             on_overwrite=_choice(given, "on_overwrite", ("warn", "close")),
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),

@@ -280,6 +280,13 @@ class CrawlStats:
         pages = sum(count for count, _ in parts)
         self._log(logging.INFO, "Pages: %(pages)d = %(parts)s%(details)s", pages=pages, parts=shown, details=details)
 
+    def log_not_modified(self) -> None:
+        """Log how many pages were not downloaded since their servers call them unchanged."""
+        pages, size = self.counts["not_modified"], self.counts["not_modified/bytes"]
+        if pages:
+            message = "Not modified: %(pages)d pages of %(size)d bytes were not downloaded; their links were followed"
+            self._log(logging.INFO, message, pages=pages, size=size)
+
     def warn(self, message: str, what: Mapping[str, object]) -> None:
         """Log a warning; ``what`` are the values in the message."""
         logger.warning(message, what, extra={"spider": self._crawler.spider})

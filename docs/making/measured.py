@@ -46,6 +46,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "crawl_recrawl": ["--site", "recrawl"],
     "crawl_template": ["--site", "template"],
     "faults": ["pipeline"],
+    "recrawl": ["--pages", "200"],
     "identity": ["--step", "6"],
     "shared": ["--runs", "5", "--pages", "10000", "200000"],
     "store": ["--pages", "1000000"],

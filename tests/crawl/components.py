@@ -31,6 +31,8 @@ from dedupcrawl.stores.transactional import MemoryStore
 from tests.crawl.spiders import soon
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
@@ -51,6 +53,24 @@ class Refuse:
         if self.needle in ItemAdapter(item)["url"] + ItemAdapter(item)["title"]:
             raise DropItem("not wanted") if self.how == "drop" else ValueError("cannot be stored")
         return item
+
+
+class ReadText:
+    """A spider middleware that reads the text of each response."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        assert self.stats is not None
+        response.css("title").getall()
+        self.stats.inc_value(f"read/{response.status}")
+        async for each in result:
+            yield each
 
 
 class SeePage:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from email.message import Message
 
 WORDS = """
 harbour winter ferry council tunnel lamp orchard river bridge engine baker museum letter garden
@@ -30,6 +31,14 @@ class Answer:
     status: int = 200
     kind: str = "text/html; charset=utf-8"
     delay: float = 0.0  #: seconds
+    etag: str = ""  #: a request that names it gets 304
+    modified: str = ""  #: Last-Modified, likewise
+
+    def to(self, headers: Message) -> tuple[int, bytes]:
+        """Return status and body for a request with these headers."""
+        named = headers["If-None-Match"] or headers["If-Modified-Since"]
+        is_known = named is not None and named in (self.etag, self.modified)
+        return (304, b"") if is_known else (self.status, self.body)
 
 
 class Site:
@@ -38,6 +47,9 @@ class Site:
     def __init__(self) -> None:
         self.answers: dict[str, Answer] = {}
         self.asked: list[str] = []
+        self.statuses: list[tuple[str, int]] = []  #: paths and statuses of the answers
+        self.sent = 0  #: bytes of all bodies
+        self.cookie = ""  #: that all answers set
         self.on_request: Callable[[int], object] | None = None  #: called with the number of the request
         self.on_path: Callable[[str], object] | None = None  #: called with the path of the request
         site = self
@@ -59,11 +71,19 @@ class Site:
                     site.on_path(self.path)
                 answer = site.answers.get(self.path, Answer(b"no such page", 404))
                 time.sleep(answer.delay)
-                self.send_response(answer.status)
+                status, body = answer.to(self.headers)
+                site.statuses.append((self.path, status))
+                site.sent += len(body)
+                self.send_response(status)
                 self.send_header("Content-Type", answer.kind)
-                self.send_header("Content-Length", str(len(answer.body)))
+                validators = {"ETag": answer.etag, "Last-Modified": answer.modified}
+                for name, value in {**validators, "Set-Cookie": site.cookie}.items():
+                    if value:
+                        self.send_header(name, value)
+                if status != 304:
+                    self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
-                self.wfile.write(answer.body)
+                self.wfile.write(body)
 
             def log_message(self, *args: object) -> None:
                 """Keep the test's output clean."""

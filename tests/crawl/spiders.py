@@ -502,6 +502,66 @@ class Poller(Spider):
             yield {"title": f"{number} {each}", "body": text_of(response), "seen": str(datetime.now(UTC))}
 
 
+class Refollower(Reader):
+    """Requests each link twice, the second time when the first response is there."""
+
+    name = "refollower"
+
+    def parse(self, response: Response) -> Any:
+        yield from super().parse(response)
+        if "again" not in response.meta and response.css("article"):
+            yield Request(response.url, self.parse, dont_filter=True, meta={"dont_redirect": True, "again": True})
+
+
+class Passer(Reader):
+    """Passes an argument to its callback."""
+
+    name = "passer"
+    label = ""
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield Request(url, self.parse, cb_kwargs={"label": self.label})
+
+    def parse(self, response: Response, label: str = "") -> Any:
+        for item in self.items(response):
+            yield {**item, "title": label}
+
+
+class Fetcher(Reader):
+    """Downloads each page once more, without the scheduler, before it requests it."""
+
+    name = "fetcher"
+
+    async def start(self) -> AsyncIterator[Any]:
+        assert self.crawler.engine is not None
+        for url in self.urls:
+            yield Request(url, self.parse)
+            while self.crawler.stats.get_value("response_received_count", 0) < 1:
+                await soon(0.05)
+            found = await self.crawler.engine.download_async(Request(url, self.parse))
+            if found.status != 200:
+                yield {"url": url, "title": "empty", "body": ""}
+
+    def parse(self, response: Response) -> Any:
+        yield from ()
+
+
+class Conditional(Reader):
+    """Makes its requests conditional itself, if it is given a tag."""
+
+    name = "conditional"
+    tag = ""
+
+    async def start(self) -> AsyncIterator[Any]:
+        headers = {"If-None-Match": self.tag} if self.tag else {}
+        for url in self.urls:
+            yield Request(url, self.parse, headers=headers, meta={"handle_httpstatus_list": [304]})
+
+    def parse(self, response: Response) -> Any:
+        yield {"url": response.url, "status": response.status}
+
+
 def text_of(response: Response) -> str:
     return " ".join(response.css("p::text").getall()) if isinstance(response, HtmlResponse) else response.text
 
