@@ -232,7 +232,7 @@ class ForesightManager:
             return
         site = site_of(url)
         if state.page is not None or state.rules:
-            self._count_probe(site, state, is_copy=not verdict.keep)
+            self._count_probe(url, state, is_copy=not verdict.keep)
         if verdict.keep and state.through and verdict.status is Status.UNIQUE:
             self._refuted(site, self._rules_with(site, state.through), f"{url} was reached through its copies only")
         if state.again:
@@ -271,7 +271,8 @@ class ForesightManager:
             logger.info(message, what, extra={"spider": self._crawler.spider})
         self._logged.update(active)
 
-    def _count_probe(self, site: str, state: RequestState, *, is_copy: bool) -> None:
+    def _count_probe(self, url: str, state: RequestState, *, is_copy: bool) -> None:
+        site = site_of(url)
         rules = state.page.rules if state.page is not None else self._rules_with(site, state.rules)
         self._stats.count("probes")
         self._stats.count("probes_wrong", int(not is_copy))
@@ -282,13 +283,13 @@ class ForesightManager:
                 self._audits[rule.text].right += 1
         self._changed.add(site)
         if not is_copy:
-            self._refuted(site, rules, "a page that it foresaw is no copy")
+            self._refuted(site, rules, f"{url} is no copy", url)
 
     def _rules_with(self, site: str, texts: Collection[str]) -> list[RuleState]:
         return [rule for rule in self._registry.rules(site).active_rules() if rule.text in texts]
 
-    def _refuted(self, site: str, rules: Iterable[RuleState], why: str) -> None:
-        lost = self._registry.rules(site).refute(rules)
+    def _refuted(self, site: str, rules: Iterable[RuleState], why: str, url: str = "") -> None:
+        lost = self._registry.rules(site).refute(rules, url)
         if lost:
             self._report_refuted(site, lost, why)
 
