@@ -80,6 +80,7 @@ class RequestState:
     rules: tuple[str, ...] = ()  #: that are probed by it
     through: tuple[str, ...] = ()  #: rules whose last probes led to it
     again: str = ""  #: key of the stored request, in hexadecimal digits
+    is_touchable: bool = False  #: whether it could have been skipped
     form: int = 0  #: hash of the canonical form of its URL; 0: no rule acts
 
 
@@ -139,6 +140,7 @@ class ForesightManager:
         form = rules.form(request.url, purpose) if self._changes_crawl else 0
         state = RequestState(purpose, through=tuple(meta.get(THROUGH, ())), again=meta.get(AGAIN, ""), form=form)
         if is_touchable(request):
+            state = replace(state, is_touchable=True)
             page = rules.predict(request.url, purpose)
             if page is not None:
                 return await self._decide_foreseen(request, site, page, state)
@@ -231,6 +233,8 @@ class ForesightManager:
         if state is None or content is None:
             return
         site = site_of(url)
+        if self._mode == "observe" and state.page is None and state.is_touchable:
+            state = self._foreseen_late(url, state)
         if state.page is not None or state.rules:
             self._count_probe(url, state, is_copy=not verdict.keep)
         if verdict.keep and state.through and verdict.status is Status.UNIQUE:
@@ -243,6 +247,12 @@ class ForesightManager:
                 self._kept.popitem(last=False)
         else:
             self._learn(url, content, verdict.of or "", state.purpose)
+
+    def _foreseen_late(self, url: str, state: RequestState) -> RequestState:
+        """Foresee a page when it is judged: its request would have been postponed until its first copy was judged."""
+        page = self._registry.rules(site_of(url)).predict(url, state.purpose)
+        self._stats.count("foreseen", int(page is not None))
+        return replace(state, page=page)
 
     def outcome_known(self, verdict: Verdict, outcome: str) -> None:
         """Handle the signal: a page was stored, or will not be."""

@@ -128,6 +128,11 @@ class SkippedRequestQueue:
         await pending.stored.wait()
         return pending.is_stored
 
+    def _has_room(self, site: str, note: SkippedEntry) -> bool:
+        """Whether the store keeps notes, and this one is not too large."""
+        keeps_notes = type(self._client.dedup.store.notes) is not NoteTables
+        return keeps_notes and bool(encoded_site(site)) and len(note.pack()) <= MAX_NOTE_BYTES
+
     async def _store(self, pending: Sequence[_PendingEntry]) -> None:
         by_site: dict[str, list[_PendingEntry]] = {}
         for each in pending:

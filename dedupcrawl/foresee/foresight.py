@@ -116,7 +116,7 @@ def exchange(notes: NoteTables, site: str, sent: SiteEvidence) -> SiteEvidence:
     if sent.described:
         values = {text.encode(): value for text, value in sent.described.items()}
         notes.write(RULES, site, values, MAX_STORED_RULES)
-    described = {key.decode(): value for key, value in notes.read_all(RULES, site).items()}
+    described = {key.decode("ascii", "replace"): value for key, value in notes.read_all(RULES, site).items()}
     texts = {**sent.counts, **described}
     deltas = {
         _key(text, name): delta for text in texts for name, delta in zip(_COUNTED, _sent(sent, text), strict=True)

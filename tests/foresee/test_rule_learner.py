@@ -183,7 +183,7 @@ def test_pages_that_differ_teach_nothing() -> None:
 def test_noise_does_not_grow() -> None:
     """Copies at random URLs suggest a new rule each."""
     rules, chance = SiteRules(), random.Random(1)
-    for number in range(2000):
+    for _ in range(2000):
         url = f"{BASE}/item/1?{chance.randrange(10**9)}=1"
         rules.learn(url, 1, f"{BASE}/item/1")
     assert len({rule.group for rule in rules.rules}) <= MAX_GROUPS
