@@ -83,7 +83,7 @@ class CrawlContext:
             options.config.reading, responses, stats, options.page_timeout, large_pages=claims.large_pages
         )
         judge = PageJudge(options, reader, claims, stats, recorder)
-        foresight = ForesightManager(crawler, options, client, stats)
+        foresight = ForesightManager(crawler, options, client, stats, recorder)
         return cls(options, responses, client, claims, reader, judge, stats, recorder, foresight, feeds, _task())
 
     async def open(self, crawler: Crawler) -> None:

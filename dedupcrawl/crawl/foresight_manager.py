@@ -7,6 +7,7 @@ logged, and the request is sent.
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
@@ -35,7 +36,11 @@ from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import StoreError
 from dedupcrawl.foresee.foresight import ForesightRegistry, exchange
+from dedupcrawl.foresee.rule_learner import SITE_WIDE
+from dedupcrawl.foresee.url_rules import discarder_rule
+from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.sites.registrable_domain import site_of
+from dedupcrawl.utils.formatting import share
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Iterable, Sequence
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
 
+    from dedupcrawl.crawl.items import PageRecorder
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
@@ -57,6 +63,16 @@ PROBE_SHARE = 0.05  #: of the foreseen requests that are sent all the same with 
 LAST_PRIORITY = -1_000_000  #: of requests that are postponed
 MAX_REQUESTS = 512  #: requests whose pages may still be judged
 MAX_EXCHANGE_SECONDS = 60.0  #: between two exchanges of evidence, unless a third of the lease is less
+
+SUMMARY_RULES = 5  #: in the summary of the log
+RECORDED_RULES = 200  #: in the report
+
+_OBSERVED = (
+    'DEDUP_FORESEE = "skip" does not send such requests (%(probes)d were compared, %(probes_wrong)d were no copies)'
+)
+_ACTED = (
+    "%(skipped)d were not sent; %(probes)d probes, %(probes_wrong)d of them no copies; %(revoked)d rules were revoked"
+)
 
 POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
 #: Reasons of unchecked pages that say nothing about the page.
@@ -92,10 +108,13 @@ class ForesightManager:
         options: the settings in force.
         client: of the store.
         stats: count and log.
+        recorder: of the rules.
     """
 
-    def __init__(self, crawler: Crawler, options: Options, client: StoreClient, stats: CrawlStats) -> None:
-        self._crawler, self._client, self._stats = crawler, client, stats
+    def __init__(
+        self, crawler: Crawler, options: Options, client: StoreClient, stats: CrawlStats, recorder: PageRecorder
+    ) -> None:
+        self._crawler, self._client, self._stats, self._recorder = crawler, client, stats, recorder
         self._mode = "" if options.item_fields else options.foresee  # rules are learnt from pages
         self._changes_crawl = options.changes_crawl
         self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
@@ -111,6 +130,8 @@ class ForesightManager:
         self._logged: set[str] = set()  # rules
         self._chance = random.Random()  # noqa: S311  # chooses probes
         self._background = BackgroundTaskGroup()
+        self._decided = 0  # requests
+        self._copies = self._copy_bytes = 0  # dropped pages, and the bytes of their bodies
         self._works = 0  # coroutines that may send requests
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self._is_closed = False
@@ -134,6 +155,7 @@ class ForesightManager:
 
     async def decide(self, request: Request) -> RequestOutcome:
         """Decide what is done with a request; remember one that is sent until its page is judged."""
+        self._decided += 1
         site, purpose = site_of(request.url), purpose_of(request)
         await self._know(site)
         meta, rules = request.meta, self._registry.rules(site)
@@ -176,6 +198,7 @@ class ForesightManager:
         if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time())):
             return False
         self._stats.count("skipped")
+        self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
         self._resent.discard(key)
         for rule in page.rules:
             rule.skipped += 1
@@ -225,13 +248,16 @@ class ForesightManager:
 
     # -- verdicts -----------------------------------------------------------------------------
 
-    def verdict_given(self, verdict: Verdict) -> None:
+    def verdict_given(self, verdict: Verdict, size: int) -> None:
         """Handle the signal: learn from a dropped page at once, and from a kept one when it is stored."""
         url = verdict.url
         state = self.forget(url)
         content = content_of(verdict)
         if state is None or content is None:
             return
+        if not verdict.keep:
+            self._copies += 1
+            self._copy_bytes += size
         site = site_of(url)
         if self._mode == "observe" and state.page is None and state.is_touchable:
             state = self._foreseen_late(url, state)
@@ -337,7 +363,10 @@ class ForesightManager:
         if probed:
             request.meta[THROUGH] = list(probed)
         self._resent.add(skipped.key)
-        self._stats.count("sent_again" if not probed else "audited")
+        if probed:
+            self._stats.count("audited")
+        else:
+            self._stats.count("sent_again")
         engine.crawl(request)
 
     async def _done(self, site: str, key: str) -> None:
@@ -390,6 +419,30 @@ class ForesightManager:
         for site in {place.site for place in audit.places}:
             self._refuted(site, self._rules_with(site, (audit.text,)), "too few of its probes could be judged")
             await self._send_again(site, (audit.text,))
+
+    def sum_up(self) -> None:
+        """Log how many requests were foreseen, and by which rules; record these."""
+        counts, foreseen = self._stats.counts, self._stats.counts["foreseen"]
+        if not foreseen:
+            return
+        message = (
+            "Foreseen: %(foreseen)d of %(all)d requests (%(share)s) lead to copies of pages of this crawl; %(fate)s"
+        )
+        fate = _OBSERVED if self._mode == "observe" else _ACTED
+        numbers = {name: counts[name] for name in ("skipped", "probes", "probes_wrong", "revoked")}
+        what = {"foreseen": foreseen, "all": self._decided, "share": share(foreseen, self._decided)}
+        logger.info(message, {**what, "fate": fate % numbers}, extra={"spider": self._crawler.spider})
+        for site, rule in self.used_rules()[:RECORDED_RULES]:
+            self._recorder.record_rule(rule_row(site, rule))
+        shown = [f"{rule.text} ({rule.numbers})" for _, rule in self.used_rules()]
+        more = f", and {len(shown) - SUMMARY_RULES} more" if len(shown) > SUMMARY_RULES else ""
+        rules = {"rules": ", ".join(shown[:SUMMARY_RULES]) + more}
+        logger.info("Rules: %(rules)s", rules, extra={"spider": self._crawler.spider})
+
+    def used_rules(self) -> list[tuple[str, RuleState]]:
+        """Return the rules that have foreseen a page with their sites, the most useful first."""
+        rules = [(site, rule) for site, known in self._registry for rule in known.rules if rule.requests]
+        return sorted(rules, key=lambda each: each[1].requests, reverse=True)
 
     # -- the store ----------------------------------------------------------------------------
 
@@ -459,6 +512,23 @@ class ForesightManager:
             return
         except Exception as error:  # noqa: BLE001  # an error of ours must not end the crawl
             self._stats.crashed("the rules of a site", error)
+
+
+def rule_row(site: str, rule: RuleState) -> RuleRow:
+    """Return a rule as the report shows it."""
+    discarder = None if rule.scope == SITE_WIDE else discarder_rule(rule.text)
+    return RuleRow(
+        site=site,
+        text=rule.text,
+        groups=rule.good,
+        requests=rule.requests,
+        probes=rule.probes,
+        wrong=rule.wrong,
+        active=rule.is_active,
+        copy=rule.example[0],
+        of=rule.example[1],
+        discarder="" if discarder is None else json.dumps(discarder),
+    )
 
 
 def purpose_of(request: Request) -> str:

@@ -28,6 +28,7 @@ from dedupcrawl.foresee.url_rules import (
     rule_text,
     template,
 )
+from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -87,6 +88,16 @@ class RuleState:
     def needed(self) -> int:
         """The number of good groups from which it acts."""
         return NEEDED_GROUPS << min(self.refuted, MAX_REFUTED)
+
+    @property
+    def requests(self) -> int:
+        """The number of requests that it has foreseen."""
+        return self.probes + self.skipped
+
+    @property
+    def numbers(self) -> str:
+        """Its use in words."""
+        return f"{counted(self.requests, 'request')}, {counted(self.probes, 'probe')}, {self.wrong} wrong"
 
     @property
     def is_active(self) -> bool:

@@ -114,9 +114,7 @@ def test_a_store_keeps_values_and_examples(notes: list[NoteTables]) -> None:
     assert all(SITE in each for each in rule.example)
 
 
-@pytest.mark.parametrize(
-    "value", [b"", b"[]", b"{", b'{"values": "x"}', b'{"values": [null]}', orjson.dumps({"copy": 1})]
-)
+@pytest.mark.parametrize("value", [b"", b"[]", b"{", b'{"values": "x"}', b'{"values": [null]}', b'{"copy": 1}'])
 def test_damaged_notes_are_ignored(notes: list[NoteTables], value: bytes) -> None:
     notes[0].write(RULES, SITE, {b"?ref=* on shop.example/item/#": value, b"no rule": b"{}", b"\xff": b""}, 10)
     worker = ForesightRegistry()
