@@ -71,7 +71,7 @@ _OBSERVED = (
     'DEDUP_FORESEE = "skip" does not send such requests (%(probes)d were compared, %(probes_wrong)d were no copies)'
 )
 _ACTED = (
-    "%(skipped)d were not sent; %(probes)d probes, %(probes_wrong)d of them no copies; %(revoked)d rules were revoked"
+    "%(skipped)d were not sent; %(probes)d were, %(probes_wrong)d of these are no copies; %(revoked)d rules revoked"
 )
 
 POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
