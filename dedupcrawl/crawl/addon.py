@@ -10,6 +10,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import SETTINGS_PRIORITIES
 
 from dedupcrawl.crawl.context import ContextOwner, log_fatal
+from dedupcrawl.crawl.foreseeing import ForeseeingDownloaderMiddleware, ForeseeingSpiderMiddleware
 from dedupcrawl.crawl.pipeline import (
     ORDER,
     DedupDownloaderMiddleware,
@@ -35,8 +36,10 @@ ENCODING_ORDER = 585  #: after HttpCompressionMiddleware (590), before MetaRefre
 DOWNLOADER_ORDER = 540  #: after decompression, retry and redirect have processed the response
 #: Next to the downloader: HttpCacheMiddleware (900) answers first, and must not store a response without a page.
 REVALIDATING_ORDER = 910
-SPIDER_ORDER = 10  #: next to the engine
 REVALIDATING_SPIDER_ORDER = 10_000  #: next to the spider: requests are stored as the spider makes them
+FORESEEING_ORDER = 545  #: after the middlewares that refuse requests; before RetryMiddleware (550) repeats one
+SPIDER_ORDER = 10  #: next to the engine
+FORESEEING_SPIDER_ORDER = 5  #: still nearer, where requests have their depth and priority
 
 #: Commands of Scrapy with which a person looks at pages: they must not change what a crawl knows.
 LOOKING_COMMANDS = ("shell", "fetch", "parse", "bench", "check", "view")
@@ -75,6 +78,8 @@ class Addon(ContextOwner):
         add("DOWNLOADER_MIDDLEWARES", RevalidatingDownloaderMiddleware, REVALIDATING_ORDER)
         add("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_ORDER)
         add("SPIDER_MIDDLEWARES", RevalidatingSpiderMiddleware, REVALIDATING_SPIDER_ORDER)
+        add("DOWNLOADER_MIDDLEWARES", ForeseeingDownloaderMiddleware, FORESEEING_ORDER)
+        add("SPIDER_MIDDLEWARES", ForeseeingSpiderMiddleware, FORESEEING_SPIDER_ORDER)
         add("ITEM_PIPELINES", self.pipeline, ORDER)
 
     def _leave_no_trace(self, settings: BaseSettings, command: str) -> None:

@@ -278,9 +278,11 @@ class DedupPipeline:
         if self._context.client.is_open:
             if self._context.revalidation is not None:
                 await self._context.revalidation.close()
+            await self._context.foresight.close()
             await self._claims.close()
             self._context.judge.fields.warn()
             self._stats.log_summary()
+            self._context.foresight.sum_up()
             if self._overwritten is not None:
                 counts = self._stats.counts
                 self._overwritten.sum_up(counts["dropped"], counts["duplicate/unchanged"])

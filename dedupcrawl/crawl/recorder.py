@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.config import CONFIG_FIELDS, settings_json
 from dedupcrawl.crawl.concurrency import ThreadPool
 from dedupcrawl.crawl.items import PageRecorder
+from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
 from dedupcrawl.errors import DedupError, SettingError, package_version
 from dedupcrawl.ledger.ledger_schema import Entry, Outcome, select_comparisons
 from dedupcrawl.page import Page
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options, ReportOptions
     from dedupcrawl.decision import Verdict
     from dedupcrawl.ledger.ledger_appender import LedgerFileWriter
-    from dedupcrawl.ledger.ledger_schema import Compare
+    from dedupcrawl.ledger.ledger_schema import Compare, RuleRow
     from dedupcrawl.sites.site_memory import SiteTracker
 
 logger = logging.getLogger(__name__)
@@ -115,6 +116,11 @@ class LedgerRecorder(PageRecorder):
         if self._writer is not None and claim.entry is not None:
             self._writer.ledger.add_saved_requests(claim.entry, requests)
 
+    def record_rule(self, rule: RuleRow) -> None:
+        """Add a rule to the ledger."""
+        if self._writer is not None:
+            self._writer.ledger.set_rule(rule)
+
     async def close(self) -> None:
         """Write the rest of the ledger and make the report, in a thread: other crawls may go on."""
         writer, self._writer = self._writer, None
@@ -173,6 +179,37 @@ class LedgerRecorder(PageRecorder):
 
 def _unexpected(error: Exception) -> Exception | None:
     return None if isinstance(error, DedupError) else error
+
+
+class SignallingRecorder(PageRecorder):
+    """Sends the signals of :mod:`dedupcrawl.crawl.signals`, and passes everything on to another recorder.
+
+    Args:
+        crawler: whose signals are sent.
+        recorder: of the ledger, if there is one.
+    """
+
+    def __init__(self, crawler: Crawler, recorder: PageRecorder) -> None:
+        self._crawler = crawler
+        self._recorder = recorder
+        self.open, self.count, self.close = recorder.open, recorder.count, recorder.close  # type: ignore[method-assign]
+        self.record_saved_requests = recorder.record_saved_requests  # type: ignore[method-assign]
+        self.record_rule = recorder.record_rule  # type: ignore[method-assign]
+
+    def record_verdict(
+        self, claim: ItemClaim, subject: Page | Verdict | None, size: int, response: ResponseState | None = None
+    ) -> None:
+        """Record a page, and send its verdict."""
+        self._recorder.record_verdict(claim, subject, size, response)
+        self._send(dedup_verdict, verdict=claim.verdict, size=size)
+
+    def record_state(self, claim: ItemClaim) -> None:
+        """Record the state of a page, and send its outcome."""
+        self._recorder.record_state(claim)
+        self._send(dedup_outcome, verdict=claim.verdict, outcome=str(claim.state.outcome))
+
+    def _send(self, signal: object, **arguments: object) -> None:
+        self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **arguments)
 
 
 class LedgerWriter:
