@@ -1,0 +1,1 @@
+"""Foreseeing duplicates: which URLs lead to pages that the crawl has stored already."""
