@@ -26,7 +26,7 @@ SITE_AUDIT = 500  #: … if the exhausted patterns of the site have answered so 
 MAX_PATTERNS = 256  #: of a site; then the first segment of a path is not distinguished
 MAX_SEGMENTS = 2  #: of a path that are distinguished, so that ``/a/b/a/b/…`` is one pattern
 MAX_NAMES = 8  #: parameters that are distinguished
-MAX_TRAIL = 8  #: patterns on the way to a page that are credited, the last ones
+MAX_TRAIL = 6  #: patterns on the way to a page that are credited, the last ones
 
 ANY, NUMBERED, MORE = "*", "#", "…"
 
