@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl import Addon, Claim, Config, Page, Status, Verdict
 from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.context import CrawlContext
+from dedupcrawl.crawl.foresight_manager import ForesightManager
 from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import Options
@@ -96,4 +97,5 @@ class NullAddon(Addon):
         recorder, responses = PageRecorder(), ResponseTracker()
         reader = NullReader(options.config.reading, responses, stats)
         judge = PageJudge(options, reader, claims, stats, recorder)
-        return CrawlContext(options, responses, client, claims, reader, judge, stats, recorder)
+        foresight = ForesightManager(crawler, options, client, stats)
+        return CrawlContext(options, responses, client, claims, reader, judge, stats, recorder, foresight)

@@ -89,7 +89,8 @@ def forget(
 ) -> None:
     """Remove the records of these URLs, so that a crawl keeps their content again.
 
-    Of a site, only what it repeats is forgotten (see DEDUP_SITE_MEMORY): a crawl learns it again.
+    Of a site, only what it repeats (see DEDUP_SITE_MEMORY) and the notes on its URLs are forgotten: a crawl learns
+    them again.
 
     Damaged records are skipped: each is named on standard error, and the exit code is 3.
     """
@@ -100,7 +101,7 @@ def forget(
     removed = forgotten = 0
     for opened in stores:
         removed += sum(opened.forget(url, damage) for url in pages)
-        forgotten += opened.forget_sites(sites)
+        forgotten += sum(bool(opened.forget_sites([site])) | bool(opened.notes.forget([site])) for site in sites)
     if pages:
         print_line(f"{removed} records forgotten")
     if sites:
@@ -252,6 +253,8 @@ def _info_rows(info: StoreInfo) -> Iterator[tuple[str, str]]:
     yield "bytes", f"{info.bytes:,}" + (f" ({info.bytes / info.pages:,.0f} a page)" if info.pages else "")
     if info.sites:
         yield "sites", f"{info.sites:,} with what they repeat, {info.site_bytes:,} bytes"
+    if info.notes:
+        yield "notes", f"{info.notes:,} on URLs of sites, {info.note_bytes:,} bytes"
     yield "oldest", _timestamp(info.oldest)
     yield "newest", _timestamp(info.newest)
     yield "filled with", info.scheme

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import NotConfigured
 
 from dedupcrawl.crawl.context import ContextOwner, log_fatal
+from dedupcrawl.crawl.foreseeing import ForeseeingDownloaderMiddleware, ForeseeingSpiderMiddleware
 from dedupcrawl.crawl.pipeline import (
     ORDER,
     DedupDownloaderMiddleware,
@@ -31,7 +32,9 @@ logger = logging.getLogger(__name__)
 
 ENCODING_ORDER = 585  #: after HttpCompressionMiddleware (590), before MetaRefreshMiddleware (580) reads the text
 DOWNLOADER_ORDER = 540  #: after decompression, retry and redirect have processed the response
+FORESEEING_ORDER = 545  #: after the middlewares that refuse requests; before RetryMiddleware (550) repeats one
 SPIDER_ORDER = 10  #: next to the engine
+FORESEEING_SPIDER_ORDER = 5  #: still nearer, where requests have their depth and priority
 
 #: Commands of Scrapy with which a person looks at pages: they must not change what a crawl knows.
 LOOKING_COMMANDS = ("shell", "fetch", "parse", "bench", "check", "view")
@@ -71,6 +74,8 @@ class Addon(ContextOwner):
         add("DOWNLOADER_MIDDLEWARES", EncodingMiddleware, ENCODING_ORDER)
         add("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_ORDER)
         add("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_ORDER)
+        add("DOWNLOADER_MIDDLEWARES", ForeseeingDownloaderMiddleware, FORESEEING_ORDER)
+        add("SPIDER_MIDDLEWARES", ForeseeingSpiderMiddleware, FORESEEING_SPIDER_ORDER)
         add("ITEM_PIPELINES", self.pipeline, ORDER)
 
 

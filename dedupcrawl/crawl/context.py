@@ -15,8 +15,9 @@ from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.feeds import FeedTracker
+from dedupcrawl.crawl.foresight_manager import ForesightManager
 from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
-from dedupcrawl.crawl.recorder import LedgerRecorder
+from dedupcrawl.crawl.recorder import LedgerRecorder, SignallingRecorder
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import AUTO, ITEM_MODE, Options, names_feeds
 from dedupcrawl.crawl.stats import CrawlStats
@@ -45,7 +46,8 @@ class CrawlContext:
     reader: ResponseReader  #: reads each response once
     judge: PageJudge  #: returns the claim of an item
     stats: CrawlStats  #: counters and log lines
-    recorder: PageRecorder  #: records pages in the ledger
+    recorder: PageRecorder  #: records pages in the ledger, and sends signals
+    foresight: ForesightManager  #: foresees copies
     feeds: FeedTracker | None = None  #: None: claims do not wait for feeds
     task: asyncio.Task[Any] | None = None  #: in which the crawl runs
 
@@ -69,7 +71,8 @@ class CrawlContext:
         logger.debug("dedupcrawl: requests to servers: %(packing)s", {"packing": packed_urls.description()})
         options = Options.from_settings(crawler.settings, (crawler.spider or crawler.spidercls).name)
         feeds = _feeds(crawler, options.commit)
-        recorder = PageRecorder() if options.report is None else LedgerRecorder(crawler, options.report)
+        ledger = PageRecorder() if options.report is None else LedgerRecorder(crawler, options.report)
+        recorder = SignallingRecorder(crawler, ledger)
         stats = CrawlStats(crawler, options.on_store_error, recorder)
         client = StoreClient(crawler, options, stats)
         claims = ClaimManager(crawler, client, options, stats, recorder)
@@ -80,7 +83,8 @@ class CrawlContext:
             options.config.reading, responses, stats, options.page_timeout, large_pages=claims.large_pages
         )
         judge = PageJudge(options, reader, claims, stats, recorder)
-        return cls(options, responses, client, claims, reader, judge, stats, recorder, feeds, _task())
+        foresight = ForesightManager(crawler, options, client, stats)
+        return cls(options, responses, client, claims, reader, judge, stats, recorder, foresight, feeds, _task())
 
     async def open(self, crawler: Crawler) -> None:
         """Open the store if it is remote, and the ledger; raises ``DedupError`` as :meth:`create` does."""

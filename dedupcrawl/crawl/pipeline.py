@@ -258,6 +258,7 @@ class DedupPipeline:
         self._is_finished = True
         self._progress.stop()
         if self._context.client.is_open:
+            await self._context.foresight.close()
             await self._claims.close()
             self._context.judge.fields.warn()
             self._stats.log_summary()

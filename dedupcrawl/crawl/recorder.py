@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dedupcrawl.config import CONFIG_FIELDS, settings_json
 from dedupcrawl.crawl.concurrency import ThreadPool
 from dedupcrawl.crawl.items import PageRecorder
+from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
 from dedupcrawl.errors import DedupError, SettingError, package_version
 from dedupcrawl.ledger.ledger_schema import Entry, Outcome, select_comparisons
 from dedupcrawl.page import Page
@@ -173,6 +174,36 @@ class LedgerRecorder(PageRecorder):
 
 def _unexpected(error: Exception) -> Exception | None:
     return None if isinstance(error, DedupError) else error
+
+
+class SignallingRecorder(PageRecorder):
+    """Sends the signals of :mod:`dedupcrawl.crawl.signals`, and passes everything on to another recorder.
+
+    Args:
+        crawler: whose signals are sent.
+        recorder: of the ledger, if there is one.
+    """
+
+    def __init__(self, crawler: Crawler, recorder: PageRecorder) -> None:
+        self._crawler = crawler
+        self._recorder = recorder
+        self.open, self.count, self.close = recorder.open, recorder.count, recorder.close  # type: ignore[method-assign]
+        self.record_saved_requests = recorder.record_saved_requests  # type: ignore[method-assign]
+
+    def record_verdict(
+        self, claim: ItemClaim, subject: Page | Verdict | None, size: int, response: ResponseState | None = None
+    ) -> None:
+        """Record a page, and send its verdict."""
+        self._recorder.record_verdict(claim, subject, size, response)
+        self._send(dedup_verdict, verdict=claim.verdict, size=size)
+
+    def record_state(self, claim: ItemClaim) -> None:
+        """Record the state of a page, and send its outcome."""
+        self._recorder.record_state(claim)
+        self._send(dedup_outcome, verdict=claim.verdict, outcome=str(claim.state.outcome))
+
+    def _send(self, signal: object, **arguments: object) -> None:
+        self._crawler.signals.send_catch_log(signal, spider=self._crawler.spider, **arguments)
 
 
 class LedgerWriter:

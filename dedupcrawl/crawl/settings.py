@@ -38,6 +38,9 @@ URL_FIELDS = ("url", "link", "page_url", "permalink", "canonical_url", "source_u
 #: Values of ``DEDUP_COMMIT``: when an item counts as stored. "auto" is the last one with feeds, else the one before.
 COMMIT_MODES = (AUTO, ITEM_MODE, FEED_MODE) = ("auto", "item_scraped", "feed_slot_closed")
 
+#: Values of ``DEDUP_FORESEE`` beside False: what is done with requests whose pages are foreseen to be copies
+FORESEE_MODES = ("observe", "postpone", "skip")
+
 #: Settings that are not fields of ``Config``.
 _CRAWL_SETTINGS = (
     "enabled",
@@ -51,6 +54,7 @@ _CRAWL_SETTINGS = (
     "text_field",
     "response_meta",
     "follow_duplicates",
+    "foresee",
     "commit",
     "on_overwrite",
     "on_store_error",
@@ -147,6 +151,7 @@ class Options:
     text_field: str = ""  #: item field for the main text of the page; "": it is not written
     response_meta: bool = False  #: whether ``response.meta`` gets the page and its verdict
     follow_duplicates: bool = True  #: False: known pages are withheld from the spider
+    foresee: str = FORESEE_MODES[0]  #: one of ``FORESEE_MODES``; "": copies are not foreseen
     commit: str = AUTO  #: one of ``COMMIT_MODES``
     on_overwrite: str = "warn"  #: "warn" or "close": policy for feeds that would lack what earlier crawls have stored
     on_store_error: str = "keep"  #: "keep", "wait" or "close": policy during an outage of the store
@@ -182,6 +187,7 @@ class Options:
             text_field=_text(given, "text_field"),
             response_meta=_boolean(given, "response_meta", default=False),
             follow_duplicates=_boolean(given, "follow_duplicates", default=True),
+            foresee=_foresee(given),
             commit=_choice(given, "commit", COMMIT_MODES),
             on_overwrite=_choice(given, "on_overwrite", ("warn", "close")),
             on_store_error=_choice(given, "on_store_error", ("keep", "wait", "close")),
@@ -201,12 +207,23 @@ class Options:
         """Whether spiders see the page of a response in ``response.meta``."""
         return self.response_meta or bool(self.text_field)
 
+    @property
+    def changes_crawl(self) -> bool:
+        """Whether requests are postponed or skipped."""
+        return self.foresee in FORESEE_MODES[1:]
+
     def _check_together(self, settings: BaseSettings) -> None:
         if self.commit == FEED_MODE and not names_feeds(settings):
             raise SettingError("DEDUP_COMMIT", FEED_MODE, f'"{AUTO}" or "{ITEM_MODE}", as long as FEEDS names no feed')
         if self.text_field == self.tag_field:
             accepted = "the name of another field: this one is for the verdict"
             raise SettingError("DEDUP_TEXT_FIELD", self.text_field, accepted)
+        if self.changes_crawl and self.item_fields:
+            accepted = '"observe" or False with DEDUP_ITEM_FIELDS, which judges items and not pages'
+            raise SettingError("DEDUP_FORESEE", self.foresee, accepted)
+        if self.foresee == "skip" and not self.drops:
+            accepted = '"observe", "postpone" or False with DEDUP_ACTION = "tag", which keeps every page'
+            raise SettingError("DEDUP_FORESEE", self.foresee, accepted)
         if not self.follow_duplicates and not self.drops:
             accepted = 'True with DEDUP_ACTION = "tag", which keeps every page'
             raise SettingError("DEDUP_FOLLOW_DUPLICATES", False, accepted)
@@ -391,6 +408,16 @@ def _choice(given: Mapping[str, object], name: str, accepted: Sequence[str]) -> 
         *others, last = (f'"{each}"' for each in accepted)
         raise SettingError(setting_name(name), value, f"{', '.join(others)} or {last}")
     return str(value)
+
+
+def _foresee(given: Mapping[str, object]) -> str:
+    value = given.get(setting_name("foresee"), FORESEE_MODES[0])
+    if value in FORESEE_MODES:
+        return str(value)
+    if _BOOLEANS.get(str(int(value)) if isinstance(value, bool | int) else str(value).lower()) is not False:
+        *others, last = (f'"{each}"' for each in FORESEE_MODES)
+        raise SettingError(setting_name("foresee"), value, f"{', '.join(others)}, {last} or False")
+    return ""
 
 
 def _seconds(given: Mapping[str, object], name: str, default: float) -> float:

@@ -23,6 +23,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from dedupcrawl.errors import DamageError, StoreInUseError, StoreMismatchError
+from dedupcrawl.stores.notes import NoteTables
 from dedupcrawl.stores.site_tables import SiteTables, SiteView
 from dedupcrawl.utils.redaction import hide_password
 from dedupcrawl.utils.resources import ClosingContext
@@ -210,6 +211,8 @@ class StoreInfo:
     damaged_claims: tuple[str, ...] = ()
     sites: int = 0  #: sites with a table
     site_bytes: int = 0  #: of these tables; they are part of ``bytes`` where that is known
+    notes: int = 0  #: values of :mod:`dedupcrawl.stores.notes`
+    note_bytes: int = 0  #: of these notes; they are part of ``bytes`` where that is known
 
 
 class Store(SiteTables, ClosingContext):
@@ -225,6 +228,7 @@ class Store(SiteTables, ClosingContext):
 
     remote: ClassVar[bool] = False  #: whether calls cross a network; a crawl then makes them in threads
     secret: SecretSeed | None = None  #: the seed that the namespace keeps; None if its seed is no secret
+    notes: NoteTables = NoteTables()  #: values beside the records; by default none is kept
     lost_leases: int = 0  #: how often a renewal found that the lease of this object had ended, and began another
 
     @abstractmethod

@@ -10,6 +10,7 @@ keys       ``_SET``              bucket key, id: a bucket is a range of values, 
 claims     id                    owner, state, end of the lease; id 0: the last id given
 owners     token                 end of all leases, number of claims lost
 sites      site                  the packed table (:mod:`dedupcrawl.stores.site_tables`)
+notes      see :mod:`dedupcrawl.stores.lmdb_notes`, also for ``note_places``
 =========  ====================  ======================================================
 
 Ids are big-endian, so that they sort as numbers. A committed record has no row in ``claims``: a commit
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING, TypeVar, Unpack
@@ -38,6 +39,7 @@ from dedupcrawl.stores.lmdb_environment import (
     open_namespace,
     remove_namespace,
 )
+from dedupcrawl.stores.lmdb_notes import LmdbNoteTables
 from dedupcrawl.stores.records import OWNER_BYTES, Lease, NamespaceSize, Owner
 from dedupcrawl.stores.transactional import TransactionalStore
 
@@ -123,7 +125,7 @@ class LmdbStore(TransactionalStore):
             owners = [bytes(token) for token in transaction.cursor(handles.owners).iternext(values=False)]
             check_unused(self.url, self.namespace, sum(map(self._is_alive, owners)))
             pages: int = transaction.stat(handles.records)["entries"]
-            for table in (handles.records, handles.keys, handles.claims, handles.owners, handles.sites):
+            for table in handles.all:
                 transaction.drop(table, delete=False)
             remove_namespace(transaction, meta, self.namespace)
             return pages
@@ -224,11 +226,18 @@ class OpenTables:
     claims: Table
     owners: Table
     sites: Table
+    notes: Table
+    note_places: Table
+
+    @property
+    def all(self) -> list[Table]:
+        """All of them."""
+        return [getattr(self, each.name) for each in fields(self)]
 
     @classmethod
     def open(cls, environment: LmdbEnvironment, namespace: str) -> OpenTables:
         """Open the tables; create those that are missing."""
-        names = ("records", "keys", "claims", "owners", "sites")
+        names = (each.name for each in fields(cls))
         return cls(*(environment.table(f"{namespace}/{name}", sets=name == "keys") for name in names))
 
 
@@ -240,6 +249,10 @@ class LmdbTables:
         self._handles = handles
         self._keys = transaction.cursor(handles.keys)
         self._has_leases: bool | None = None  # None: unknown
+
+    @property
+    def noted(self) -> LmdbNoteTables:
+        return LmdbNoteTables(self._transaction, self._handles.notes, self._handles.note_places)
 
     def next_id(self) -> int:
         last = self._transaction.get(_LAST_ID_KEY, bytes(ID_BYTES), self._handles.claims)

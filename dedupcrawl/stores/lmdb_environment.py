@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAP_SIZE = 64 << 20  #: bytes of the first map; it doubles whenever the file outgrows it
-MAX_TABLES = 256  #: tables that one process can have open in one folder
+MAX_TABLES = 384  #: tables that one process can have open in one folder
 FORKED = "was opened before this process forked: open it anew in the child"
 FORMAT = b"5"  #: version of the tables and their relations
 

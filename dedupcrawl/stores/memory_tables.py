@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from dedupcrawl.stores.base import KEY_BYTES
+from dedupcrawl.stores.notes import NoteSize
 from dedupcrawl.stores.records import NamespaceSize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from dedupcrawl.stores.notes import NoteRow
     from dedupcrawl.stores.records import Lease, Owner
 
 T = TypeVar("T")
@@ -29,6 +32,7 @@ class MemoryTables:
         self._keys = 0
         self._bytes = 0
         self._sites: dict[str, bytes] = {}
+        self.noted = MemoryNoteTables()
 
     def next_id(self) -> int:
         self._last_id += 1
@@ -124,6 +128,51 @@ class MemoryTables:
         of_sites = sum(map(len, self._sites.values()))
         total = self._bytes + self._keys * KEY_BYTES + of_sites
         return NamespaceSize(len(self._records), self._keys, total, len(self._sites), of_sites)
+
+
+class MemoryNoteTables:
+    """The notes as dicts by table and site (see :class:`~dedupcrawl.stores.notes.StoredNoteTables`), oldest first."""
+
+    def __init__(self) -> None:
+        self._notes: dict[tuple[str, str], dict[bytes, NoteRow]] = {}
+
+    def note(self, table: str, site: str, key: bytes) -> NoteRow | None:
+        return self._notes.get((table, site), {}).get(key)
+
+    def put_note(self, table: str, site: str, key: bytes, note: NoteRow) -> None:
+        notes = self._notes.setdefault((table, site), {})
+        notes.pop(key, None)
+        notes[key] = note
+
+    def take_note(self, table: str, site: str, key: bytes, note: NoteRow) -> None:
+        self._notes[table, site][key] = note
+
+    def delete_note(self, table: str, site: str, key: bytes) -> bool:
+        notes = self._notes.get((table, site), {})
+        is_removed = notes.pop(key, None) is not None
+        if not notes:
+            self._notes.pop((table, site), None)
+        return is_removed
+
+    def delete_oldest(self, table: str, site: str, count: int) -> None:
+        for key in [*islice(self._notes.get((table, site), {}), count)]:
+            self.delete_note(table, site, key)
+
+    def notes(self, table: str, site: str) -> Iterator[tuple[bytes, NoteRow]]:
+        return iter(self._notes.get((table, site), {}).items())
+
+    def note_count(self, table: str, site: str) -> int:
+        return len(self._notes.get((table, site), {}))
+
+    def note_sites(self) -> Iterator[tuple[str, str]]:
+        return iter(self._notes)
+
+    def note_site_count(self) -> int:
+        return len(self._notes)
+
+    def note_size(self) -> NoteSize:
+        lengths = [len(key) + len(note.value) for notes in self._notes.values() for key, note in notes.items()]
+        return NoteSize(len(self._notes), len(lengths), sum(lengths))
 
 
 def _rows_from(table: dict[int, T], start: int) -> Iterator[tuple[int, T]]:

@@ -35,6 +35,7 @@ from zlib import crc32
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import BUCKET_CAP, IDENTITY_BYTES, KEY_BYTES, SCAN_CAP, Candidate, ClaimState, Record
+from dedupcrawl.stores.notes import TransactionTables
 from dedupcrawl.stores.site_tables import StoredSiteTables
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class NamespaceSize:
     site_bytes: int = 0  #: of these tables
 
 
-class StoreTables(StoredSiteTables, Protocol):
+class StoreTables(StoredSiteTables, TransactionTables, Protocol):
     """The tables of one namespace inside one transaction."""
 
     def next_id(self) -> int:

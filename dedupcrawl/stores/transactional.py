@@ -30,6 +30,7 @@ from dedupcrawl.stores.base import (
     url_key,
 )
 from dedupcrawl.stores.memory_tables import MemoryTables
+from dedupcrawl.stores.notes import TransactionalNoteTables
 from dedupcrawl.stores.records import OWNER_BYTES, Lease, LiveRecordReader, Owner, RecordCache, decode_seen, encode
 from dedupcrawl.stores.site_tables import loaded_rows, merge_rows
 from dedupcrawl.utils.iteration import chunked
@@ -96,6 +97,7 @@ class TransactionalStore(Store):
         self._own: set[int] = set()  # ids of own claims
         self._lost = 0  # how many own claims others have removed, as far as this object has noticed
         self._cache = RecordCache()
+        self.notes = TransactionalNoteTables(self._read, self._write, self._clock)
 
     @abstractmethod
     def _read(self, work: Callable[[StoreTables], T]) -> T:
@@ -286,6 +288,7 @@ class TransactionalStore(Store):
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
         dead = self._remove_dead_owners()
         self.prune_sites(older_than)
+        self.notes.prune(older_than)
         return dead + self._in_chunks(partial(self._prune, older_than), on_damage)
 
     def _prune(self, older_than: float, start: int, tables: StoreTables) -> TransactionResult:
@@ -336,7 +339,7 @@ class TransactionalStore(Store):
         return self._read(self._info)
 
     def _info(self, tables: StoreTables) -> StoreInfo:
-        sizes = tables.sizes()
+        sizes, notes = tables.sizes(), tables.noted.note_size()
         times = [_result_or_damage(decode_seen, value, id) for id, value in tables.first_and_last()]
         readable = [each for each in times if not isinstance(each, DamageError)]
         live = self._live(tables)
@@ -350,12 +353,14 @@ class TransactionalStore(Store):
             open=states.count(ClaimState.OPEN),
             scraped=states.count(ClaimState.SCRAPED),
             keys=sizes.keys,
-            bytes=sizes.bytes,
+            bytes=sizes.bytes + notes.bytes,
             oldest=readable[0] if readable else None,
             newest=readable[-1] if readable else None,
             scheme=self._scheme,
             sites=sizes.sites,
             site_bytes=sizes.site_bytes,
+            notes=notes.notes,
+            note_bytes=notes.bytes,
             ended=sum(not live.is_held(lease) for lease in leases),
             damaged_claims=tuple([str(id) for id, lease in claims if lease.is_damaged][:MAX_DAMAGED]),
         )

@@ -4,8 +4,9 @@ The file is a gzip stream of: the line ``MAGIC`` with the version; a line of JSO
 secret seed of the store after its length in 1 byte, which is 0 if there is none;
 each committed record as :mod:`dedupcrawl.stores.records` encodes it, after its length in 4 bytes; a length of
 0; the number of records in 8 bytes; each table of a site (:mod:`dedupcrawl.stores.site_tables`), after the lengths of
-name and table in 4 bytes each, and two lengths of 0; the BLAKE2b-128 checksum of all bytes before. Numbers are
-big-endian. A file of version 4 has no tables, and can be imported.
+name and table in 4 bytes each, and two lengths of 0; each note (:mod:`dedupcrawl.stores.notes`), after the lengths of
+table, site, key and value in 4 bytes each, and four lengths of 0; the BLAKE2b-128 checksum of all bytes before. Numbers
+are big-endian. A file of version 5 has no notes, one of version 4 no tables either; both can be imported.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby
+from operator import itemgetter
+from struct import Struct
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import FILE_ANYWAY, ClaimState, check_scheme, check_secret, log_damage, scheme_json
+from dedupcrawl.stores.notes import MAX_NOTE_BYTES, MAX_NOTE_KEY_BYTES, MAX_SITE_BYTES, MAX_TABLE_NAME, checked_table
 from dedupcrawl.stores.records import decode, encode, record_damage
 from dedupcrawl.stores.site_tables import MAX_SITE_CHARS, MAX_TABLE_BYTES, unpack_site
 from dedupcrawl.stores.validation import MAX_SCHEME_DEPTH, is_namespace, parse_scheme
@@ -30,20 +34,26 @@ from dedupcrawl.utils.redaction import SECRET_BYTES, SecretSeed
 from dedupcrawl.utils.resources import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from dedupcrawl.stores.base import Candidate, OnDamage, Record, Store
+    from dedupcrawl.stores.notes import NoteTables
 
     RecordCheck = Callable[[Record], None]  # raises ``DamageError`` for a record that does not belong into a store
 
 MAGIC = b"dedupcrawl export "
-VERSION = b"5"
+VERSION = b"6"
+WITHOUT_NOTES = b"5"  #: the version before there were notes
 WITHOUT_TABLES = b"4"  #: the version before there were tables of sites
+_VERSIONS = {MAGIC + version for version in (VERSION, WITHOUT_NOTES, WITHOUT_TABLES)}
 MAX_LINE_BYTES = 1 << 20
 MAX_RECORD_BYTES = 1 << 25  #: of a record; the largest sketches of a page of 10 MB have a quarter of it
 MAX_NAME_BYTES = 4 * MAX_SITE_CHARS
-CHUNK = 200  #: records, or tables, that are filed together
+CHUNK = 200  #: records, tables or notes that are filed together
+_NO_LIMIT = 1 << 40
+_NOTE_SIZES = Struct(">IIII")
+_MOST_OF_NOTE = (MAX_TABLE_NAME, MAX_SITE_BYTES, MAX_NOTE_KEY_BYTES, MAX_NOTE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class ExportHeader:
     scheme: str  #: JSON
     records: int  #: number of records in the file
     has_tables: bool = True  #: whether it is of a version that has tables of sites
+    has_notes: bool = True  #: whether it is of a version that has notes
     secret: SecretSeed | None = field(default=None, repr=False)  #: the secret seed of its store
 
 
@@ -129,7 +140,11 @@ def read_header(
         for count, record in enumerate(_read_records(path, stream), 1):
             _check_record(path, count - 1, record, check)
             advance()
-        _read_to_end(path, stream, header, lambda _: None)
+        for _ in _read_tables(path, stream, header):
+            pass
+        for _ in _read_notes(path, stream, header):
+            pass
+        _read_checksum(path, stream)
         return replace(header, records=count)
 
 
@@ -149,7 +164,8 @@ def import_records(
 ) -> ImportCounts:
     """File the records of an export, the oldest first; records that are stored already are skipped.
 
-    The table of a site is imported if the store has none of it: pages of both may be the same.
+    The table of a site is imported if the store has none of it: pages of both may be the same. A note is imported if
+    the store has none with its key.
 
     Args:
         path: the file.
@@ -167,17 +183,31 @@ def import_records(
     with _open_export(path) as stream:
         _read_header(path, stream)
         counts = file_records(map(UpsertRecord, track(_read_records(path, stream))), store)
-        known = {site for site, _ in store.sites()}
-        sites = 0
-
-        def file(tables: Mapping[str, bytes]) -> None:
-            nonlocal sites
-            new = {site: value for site, value in tables.items() if site not in known}
-            store.merge_sites(new)
-            sites += len(new)
-
-        _read_to_end(path, stream, header, file)
+        sites = _import_tables(_read_tables(path, stream, header), store)
+        _import_notes(_read_notes(path, stream, header), store.notes)
+        _read_checksum(path, stream)
         return replace(counts, sites=sites)
+
+
+def _import_tables(tables: Iterable[tuple[str, bytes]], store: Store) -> int:
+    """Store the tables of sites that the store does not know; return how many."""
+    known = {site for site, _ in store.sites()}
+    sites = 0
+    for some in chunked(tables, CHUNK):
+        new = {site: value for site, value in some if site not in known}
+        store.merge_sites(new)
+        sites += len(new)
+    return sites
+
+
+def _import_notes(rows: Iterable[tuple[str, str, bytes, bytes]], notes: NoteTables) -> None:
+    """Store the notes whose keys are not there yet."""
+    for (table, site), of_site in groupby(rows, itemgetter(0, 1)):
+        for some in chunked(of_site, CHUNK):
+            values = {key: value for _, _, key, value in some}
+            known = notes.read(table, site, [*values])
+            new = {key: values[key] for key, present in zip(values, known, strict=True) if present is None}
+            notes.write(table, site, dict(new), _NO_LIMIT)
 
 
 def file_records(upserts: Iterable[UpsertRecord], store: Store) -> ImportCounts:
@@ -238,13 +268,27 @@ def _write(
                 count += 1
         advance()
     out.write(bytes(4) + count.to_bytes(8, "big"))
+    _write_tables(store, out)
+    _write_notes(store.notes, out)
+    out.stream.write(out.checksum.digest())
+    return count
+
+
+def _write_tables(store: Store, out: _ChecksumFile) -> None:
     for site, table in store.sites():
         name = site.encode("utf-8", "surrogatepass")
         if 0 < len(name) <= MAX_NAME_BYTES and unpack_site(table).lines:  # damaged tables stay behind: they cost copies
             out.write(len(name).to_bytes(4, "big") + len(table).to_bytes(4, "big") + name + table)
     out.write(bytes(8))
-    out.stream.write(out.checksum.digest())
-    return count
+
+
+def _write_notes(notes: NoteTables, out: _ChecksumFile) -> None:
+    for table, site in notes.tables():
+        for key, value in notes.read_all(table, site).items():
+            parts = table.encode(), site.encode("utf-8", "surrogatepass"), key, value
+            if all(len(part) <= most for part, most in zip(parts, _MOST_OF_NOTE, strict=True)):
+                out.write(_NOTE_SIZES.pack(*map(len, parts)) + b"".join(parts))
+    out.write(bytes(_NOTE_SIZES.size))
 
 
 def _exported(candidate: Candidate, check: RecordCheck) -> bytes:
@@ -264,7 +308,7 @@ def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     first = stream.read_line()
     if not first.startswith(MAGIC):
         raise StoreError(f"The file {path} is not an export of a store.")
-    if first not in {MAGIC + VERSION, MAGIC + WITHOUT_TABLES}:
+    if first not in _VERSIONS:
         version = first.removeprefix(MAGIC).decode("ascii", "replace")
         raise StoreError(f"The file {path} has version {version}, and this release reads version {VERSION.decode()}.")
     about = parse_scheme(stream.read_line(), MAX_SCHEME_DEPTH + 1) or {}
@@ -275,7 +319,8 @@ def _read_header(path: Path, stream: _ChecksumFile) -> ExportHeader:
     if size not in {0, SECRET_BYTES}:
         raise StoreError(f"The file {path} is damaged: its header cannot be read.")
     secret = SecretSeed.from_stored(stream.read(size))
-    return ExportHeader(str(namespace), scheme_json(scheme), 0, first == MAGIC + VERSION, secret)
+    has_tables, has_notes = first != MAGIC + WITHOUT_TABLES, first == MAGIC + VERSION
+    return ExportHeader(str(namespace), scheme_json(scheme), 0, has_tables, has_notes, secret)
 
 
 def _read_records(path: Path, stream: _ChecksumFile) -> Iterator[Record]:
@@ -289,23 +334,36 @@ def _read_records(path: Path, stream: _ChecksumFile) -> Iterator[Record]:
         raise _checksum_error(path)
 
 
-def _read_to_end(
-    path: Path, stream: _ChecksumFile, header: ExportHeader, file: Callable[[Mapping[str, bytes]], None]
-) -> None:
-    """Read what follows the records, and pass the tables of sites on; some of them at a time."""
-    for some in chunked(_read_tables(path, stream) if header.has_tables else (), CHUNK):
-        file(dict(some))
+def _read_checksum(path: Path, stream: _ChecksumFile) -> None:
+    """Read the end of the file."""
     checksum = stream.checksum.digest()
     if stream.stream.read(len(checksum) + 1) != checksum:
         raise _checksum_error(path)
 
 
-def _read_tables(path: Path, stream: _ChecksumFile) -> Iterator[tuple[str, bytes]]:
-    while any(lengths := stream.read(8)):
+def _read_tables(path: Path, stream: _ChecksumFile, header: ExportHeader) -> Iterator[tuple[str, bytes]]:
+    while header.has_tables and any(lengths := stream.read(8)):
         name, size = int.from_bytes(lengths[:4], "big"), int.from_bytes(lengths[4:], "big")
         if not 0 < name <= MAX_NAME_BYTES or size > MAX_TABLE_BYTES:
             raise StoreError(f"The file {path} is damaged: the table of a site claims to have {name} and {size} bytes.")
         yield _site_name(path, stream.read(name)), stream.read(size)
+
+
+def _read_notes(path: Path, stream: _ChecksumFile, header: ExportHeader) -> Iterator[tuple[str, str, bytes, bytes]]:
+    """Yield table, site, key and value of each note."""
+    while header.has_notes and any(lengths := stream.read(_NOTE_SIZES.size)):
+        sizes = _NOTE_SIZES.unpack(lengths)
+        if any(size > most for size, most in zip(sizes, _MOST_OF_NOTE, strict=True)) or not all(sizes[:2]):
+            raise StoreError(f"The file {path} is damaged: a note claims to have {', '.join(map(str, sizes))} bytes.")
+        table, site, key, value = map(stream.read, sizes)
+        yield _table_name(path, table), _site_name(path, site), key, value
+
+
+def _table_name(path: Path, value: bytes) -> str:
+    try:
+        return checked_table(value.decode("ascii", "replace"))
+    except ValueError:
+        raise StoreError(f"The file {path} is damaged: the name of a table of notes cannot be read.") from None
 
 
 def _site_name(path: Path, value: bytes) -> str:

@@ -286,6 +286,7 @@ def test_store_commands(tmp_path: Path) -> None:
     with Deduplicator(url, "news", clock=lambda: time.time() - 3600) as dedup:
         dedup.add(text=ENGLISH, url="https://a.example/1")
         dedup.add(text=CHINESE, url="https://a.example/2")
+        dedup.store.notes.write("rules", "noted.example", {b"rule": b"1"}, 9)
     with Deduplicator(url, "blogs") as dedup:
         dedup.add(text=OTHER_ENGLISH, url="https://a.example/3")
     infos = {info["namespace"]: info for info in orjson.loads(run("store", "info", url, "--json"))}
@@ -297,6 +298,9 @@ def test_store_commands(tmp_path: Path) -> None:
     assert "1 with what they repeat" in shown
     assert "2 sites forgotten" in run("store", "forget", url, "a.example")
     assert "with what they repeat" not in run("store", "info", url)
+    assert "1 on URLs of sites" in run("store", "info", url)
+    assert "1 sites forgotten" in run("store", "forget", url, "noted.example")
+    assert "on URLs of sites" not in run("store", "info", url)
     assert "1 record" in run("store", "prune", url, "--older-than", "30m")
     infos = {info["namespace"]: info for info in orjson.loads(run("store", "info", url, "--json"))}
     assert {name: info["pages"] for name, info in infos.items()} == {"news": 0, "blogs": 1}

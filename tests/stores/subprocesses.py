@@ -82,6 +82,18 @@ def write_until_killed(url: str, worker: int, ready: Connection) -> None:
             store.release([offer.id])
 
 
+def take_and_count(url: str, site: str) -> list[bytes]:
+    """Take all notes of a site, and count while others do the same; return those that were taken here."""
+    taken: list[bytes] = []
+    with open_here(url) as store:
+        for _ in range(150):
+            store.notes.add("counts", site, {b"a": 1})
+            some = store.notes.take("skipped", site, 3, 600.0)
+            store.notes.write("skipped", site, dict.fromkeys(some))
+            taken += some
+    return taken
+
+
 def read_and_hang(folder: str, ready: Connection) -> None:
     """Start a read transaction, and wait to be killed."""
     with lmdb.open(folder, max_dbs=9) as environment, environment.begin():

@@ -105,11 +105,57 @@ def test_what_sites_repeat_goes_from_any_store_to_any(
     assert dict(here.sites()) == tables | own
 
 
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("source", KINDS)
+def test_notes_go_from_any_store_to_any(kinds: dict[str, Opener], source: str, target: str, tmp_path: Path) -> None:
+    origin, copy = kinds[source](namespace="from"), kinds[target](namespace="to")
+    there, here = origin.notes, copy.notes
+    for number in range(3):
+        there.write("rules", f"{number}.例子", {b"%d" % key: b"there" for key in range(300)}, 1000)
+    there.write("skipped", "0.例子", {b"": b""}, 1000)
+    here.write("rules", "0.例子", {b"7": b"here"}, 1000)
+    export_records(origin, tmp_path / "file")
+    import_records(tmp_path / "file", copy)
+    assert sorted(here.tables()) == sorted(there.tables())
+    assert here.read_all("rules", "0.例子") == there.read_all("rules", "0.例子") | {b"7": b"here"}
+    assert here.read_all("skipped", "0.例子") == {b"": b""}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parts", "match"),
+    [
+        ((1, 1, 1, 1 << 17), b"", "a note claims to have 1, 1, 1, 131072 bytes"),
+        ((0, 1, 0, 0), b"s", "a note claims"),
+        ((1, 1, 0, 0), b"Xs", "the name of a table of notes cannot be read"),
+        ((1, 1, 0, 0), b"x\xff", "the name of a site cannot be read"),
+    ],
+)
+def test_damaged_notes_are_refused(
+    kinds: dict[str, Opener], tmp_path: Path, sizes: tuple[int, ...], parts: bytes, match: str
+) -> None:
+    export_records(kinds["memory"](namespace="empty"), tmp_path / "file")
+    body = gzip.decompress((tmp_path / "file").read_bytes())[:-32]
+    body += b"".join(size.to_bytes(4, "big") for size in sizes) + parts + bytes(16)
+    (tmp_path / "file").write_bytes(gzip.compress(body + blake2b(body, digest_size=16).digest()))
+    unsound(tmp_path / "file", kinds, match)
+
+
+def test_an_export_of_the_version_without_notes_can_be_imported(kinds: dict[str, Opener], tmp_path: Path) -> None:
+    there, here = kinds["memory"](namespace="from"), kinds["lmdb"](namespace="to")
+    pages = filled(there)
+    there.merge_sites({"a.example": SiteTable(9, {1: 3}).pack(1e9)})
+    export_records(there, tmp_path / "new")
+    body = gzip.decompress((tmp_path / "new").read_bytes()).replace(b"export 6\n", b"export 5\n", 1)[:-32]
+    (tmp_path / "old").write_bytes(gzip.compress(body + blake2b(body, digest_size=16).digest()))
+    assert not read_header(tmp_path / "old").has_notes
+    assert import_records(tmp_path / "old", here) == ImportCounts(len(pages), 0, sites=1)
+
+
 def test_an_export_of_the_version_without_tables_can_be_imported(kinds: dict[str, Opener], tmp_path: Path) -> None:
     there, here = kinds["memory"](namespace="from"), kinds["lmdb"](namespace="to")
     pages = filled(there)
     export_records(there, tmp_path / "new")
-    body = gzip.decompress((tmp_path / "new").read_bytes()).replace(b"export 5\n", b"export 4\n", 1)[:-24]
+    body = gzip.decompress((tmp_path / "new").read_bytes()).replace(b"export 6\n", b"export 4\n", 1)[:-40]
     (tmp_path / "old").write_bytes(gzip.compress(body + blake2b(body, digest_size=16).digest()))
     assert import_records(tmp_path / "old", here) == ImportCounts(len(pages), 0)
     assert stored(here) == pages
@@ -117,7 +163,7 @@ def test_an_export_of_the_version_without_tables_can_be_imported(kinds: dict[str
 
 def test_the_memory_for_a_table_is_limited(kinds: dict[str, Opener], tmp_path: Path) -> None:
     export_records(kinds["memory"](namespace="from"), tmp_path / "file")
-    body = gzip.decompress((tmp_path / "file").read_bytes())[:-24]
+    body = gzip.decompress((tmp_path / "file").read_bytes())[:-40]
     for name, size, match in ((1, 1 << 30, "claims to have 1 and 1073741824 bytes"), (1 << 30, 1, "1073741824 and 1")):
         lengths = name.to_bytes(4, "big") + size.to_bytes(4, "big")
         (tmp_path / "file").write_bytes(gzip.compress(body + lengths + bytes(99)))
@@ -208,14 +254,14 @@ def test_what_follows_the_end_is_refused(path: Path, kinds: dict[str, Opener]) -
     [
         (b"not gzip", "not an export of a store, or is damaged"),
         (gzip.compress(b"something else\n" * 99), "is not an export of a store"),
-        (gzip.compress(b"dedupcrawl export 1\n{}\n"), "has version 1, and this release reads version 5"),
-        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 5"),
-        (gzip.compress(b"dedupcrawl export 5\n{}\n"), "header cannot be read"),
-        (gzip.compress(b"dedupcrawl export 5\n[1]\n"), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 5\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
-        (gzip.compress(b'dedupcrawl export 5\n{"namespace": "a", "scheme": {}}\n' + b"\0" + b"\xff" * 99), "bytes"),
+        (gzip.compress(b"dedupcrawl export 1\n{}\n"), "has version 1, and this release reads version 6"),
+        (gzip.compress(b"dedupcrawl export 9\n{}\n"), "has version 9, and this release reads version 6"),
+        (gzip.compress(b"dedupcrawl export 6\n{}\n"), "header cannot be read"),
+        (gzip.compress(b"dedupcrawl export 6\n[1]\n"), "header cannot be read"),
+        (gzip.compress(b'dedupcrawl export 6\n{"namespace": 1, "scheme": {}}\n'), "header cannot be read"),
+        (gzip.compress(b'dedupcrawl export 6\n{"namespace": "a", "scheme": {}}\n' + b"\0" + b"\xff" * 99), "bytes"),
         (
-            gzip.compress(b'dedupcrawl export 5\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99),
+            gzip.compress(b'dedupcrawl export 6\n{"namespace": "a", "scheme": {}}\n' + b"\xff" * 99),
             "header cannot be read",
         ),
     ],
@@ -231,7 +277,7 @@ SCHEME = scheme_json(schemes(build_detectors(Config()), Config()))
 
 def written(path: Path, values: Sequence[bytes], header: bytes) -> Path:
     """Write an export with these encoded records, and a right checksum."""
-    plain = b"dedupcrawl export 5\n" + header + b"\n\0"
+    plain = b"dedupcrawl export 6\n" + header + b"\n\0"
     plain += b"".join(len(value).to_bytes(4, "big") + value for value in values)
     plain += bytes(4) + len(values).to_bytes(8, "big")
     path.write_bytes(gzip.compress(plain + blake2b(plain, digest_size=16).digest()))
@@ -296,7 +342,7 @@ def test_a_record_that_does_not_belong_into_the_store_refuses_all(tmp_path: Path
 
 
 def test_the_memory_for_a_record_is_limited(tmp_path: Path) -> None:
-    plain = b"dedupcrawl export 5\n" + header() + b"\n\0" + (1 << 28).to_bytes(4, "big")
+    plain = b"dedupcrawl export 6\n" + header() + b"\n\0" + (1 << 28).to_bytes(4, "big")
     with gzip.open(tmp_path / "file", "wb", compresslevel=1) as stream:
         stream.write(plain)
         for _ in range(256):
@@ -344,5 +390,5 @@ def test_a_record_with_more_parts_than_an_export_can_hold_is_left_out(kinds: dic
 
 def test_the_file_says_its_configuration_in_plain_text(path: Path) -> None:
     first, second, _ = gzip.decompress(path.read_bytes()).split(b"\n", 2)
-    assert first == b"dedupcrawl export 5"
+    assert first == b"dedupcrawl export 6"
     assert json.loads(second) == {"namespace": "news", "scheme": {"exact": {"bits": 128}}}

@@ -7,6 +7,7 @@ import re
 import secrets
 from abc import abstractmethod
 from contextlib import nullcontext
+from dataclasses import replace
 from threading import BoundedSemaphore, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +20,7 @@ from dedupcrawl.stores.base import Store
 from dedupcrawl.stores.records import OWNER_BYTES
 from dedupcrawl.stores.redis.connection import FAILURES, SERVER_ERRORS, connect, store_error
 from dedupcrawl.stores.redis.namespace import KeyNames, milliseconds
+from dedupcrawl.stores.redis.note_hashes import RedisNoteTables
 from dedupcrawl.stores.redis.replies import UNUSABLE, InvalidReplyError, is_reply
 from dedupcrawl.stores.redis.scripts import script_of
 from dedupcrawl.stores.redis.site_hash import RedisSiteTables
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from redis import RedisCluster
 
+    from dedupcrawl.stores.base import StoreInfo
     from dedupcrawl.stores.redis.address import ConnectionOptions
     from dedupcrawl.stores.redis.namespace import OpenOptions
     from dedupcrawl.stores.redis.transports import Argument
@@ -284,6 +287,7 @@ class ServerStore(Store):
         self._stats = b""
         self._session = RedisSession(address, self._names, options.server_clock)
         self._sites = RedisSiteTables(self._session, self._names)
+        self._notes = self.notes = RedisNoteTables(self._session, self._names, self._clock)
 
     def load_sites(self, sites: Sequence[str]) -> dict[str, bytes]:
         return self._sites.load_sites(sites)
@@ -296,6 +300,13 @@ class ServerStore(Store):
 
     def forget_sites(self, sites: Iterable[str]) -> int:
         return self._sites.forget_sites(sites)
+
+    def _with_tables(self, about: StoreInfo) -> StoreInfo:
+        """Return the size of the namespace with that of the tables of sites and the notes."""
+        sites, size = self._sites.size()
+        notes = self.notes.size()
+        total = about.bytes + size + notes.bytes
+        return replace(about, bytes=total, sites=sites, site_bytes=size, notes=notes.notes, note_bytes=notes.bytes)
 
     def publish(self, stats: WorkerStats) -> None:
         self._stats = stats.to_json()

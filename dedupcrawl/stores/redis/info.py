@@ -15,6 +15,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.base import MAX_DAMAGED, MAX_HOTTEST, HotBucketInfo, StoreInfo, check_unused
 from dedupcrawl.stores.records import OWNER_BYTES, is_time
 from dedupcrawl.stores.redis.namespace import TIMESTAMP_BYTES
+from dedupcrawl.stores.redis.note_hashes import stored_note_keys
 from dedupcrawl.stores.redis.site_hash import SITES
 from dedupcrawl.stores.workers import InvalidStatsError, MemoryInfo, WorkerRecord, WorkersInfo, WorkerStats
 from dedupcrawl.utils.iteration import chunked
@@ -224,9 +225,10 @@ def remove_namespace(client: Redis | RedisCluster, shown: str, names: KeyNames) 
         check_unused(shown, names.namespace, sum(_state(owner, now) == "here" for owner in found.values()))
         pages = pipeline.hlen(records)
         partitions = _checked_number(cast("bytes | None", pipeline.hget(meta, "shelves")) or b"0", shown, meta)
+        notes = stored_note_keys(pipeline, names)
         pipeline.multi()
         small = (f"{names.key('buckets')}:{number}" for number in range(max(partitions, 1)))
-        for keys in chunked([*names.all, names.key("workers"), names.key(SITES), *small], UNLINKED_AT_ONCE):
+        for keys in chunked([*names.all, names.key("workers"), names.key(SITES), *notes, *small], UNLINKED_AT_ONCE):
             pipeline.unlink(*keys)
 
     node.transaction(remove, meta, owners)

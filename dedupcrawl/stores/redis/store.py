@@ -10,7 +10,6 @@ A call whose reply is lost may have been executed. So every operation can be cal
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -248,6 +247,7 @@ class RedisStore(ServerStore):
 
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
         self.prune_sites(older_than)
+        self.notes.prune(older_than)
         removed = self._in_steps("prune", on_damage, self._ttl_argument, milliseconds(self._clock() - older_than))
         self._report(self._call("remove_owners"), on_damage)
         return removed
@@ -280,8 +280,7 @@ class RedisStore(ServerStore):
         about = self._session.with_client(
             lambda client: namespace_info(client, self._call, self.url, self._names, self._meta)
         )
-        sites, size = self._sites.size()
-        return replace(about, bytes=about.bytes + size, sites=sites, site_bytes=size)
+        return self._with_tables(about)
 
     def workers(self) -> WorkersInfo:
         return self._session.with_client(lambda client: workers_info(client, self._names))

@@ -208,6 +208,7 @@ class ShardedStore(ServerStore, JudgedStore):
         pages = count_namespace(self._layout, self._ask, lambda tokens: self._run(self.protocol.dead(tokens))).pages
         remove_keys(self._layout, self._ask)
         self._layout.set_shelves(new)
+        self._notes.clear()
         self._session.with_client(
             lambda client: client.unlink(*map(self._names.key, ("meta", "owners", "workers", SITES)))
         )
@@ -423,6 +424,7 @@ class ShardedStore(ServerStore, JudgedStore):
     def prune(self, older_than: float, on_damage: OnDamage = log_damage) -> int:
         self._end_stages()
         self.prune_sites(older_than)
+        self.notes.prune(older_than)
         removed = 0
         before = self._now() - milliseconds(self._clock() - older_than)
         for some in scanned(self._layout, self._ask):
@@ -450,11 +452,8 @@ class ShardedStore(ServerStore, JudgedStore):
     def info(self) -> StoreInfo:
         count = count_namespace(self._layout, self._ask, lambda tokens: self._run(self.protocol.dead(tokens)))
         bytes_used = memory_bytes(self._layout, self._ask)
-        sites, size = self._sites.size()
-        about = StoreInfo(
-            self.url, self.namespace, bytes=bytes_used + size, scheme=self._meta.scheme, **count._asdict()
-        )
-        return replace(about, layout=SHARDED, sites=sites, site_bytes=size)
+        about = StoreInfo(self.url, self.namespace, bytes=bytes_used, scheme=self._meta.scheme, **count._asdict())
+        return self._with_tables(replace(about, layout=SHARDED))
 
 
 # -- offers of callers who compare pages themselves -------------------------------------------------

@@ -1,0 +1,102 @@
+"""The middlewares that postpone or skip requests whose pages are foreseen to be copies (``DEDUP_FORESEE``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from dedupcrawl.crawl.context import context_of
+from dedupcrawl.crawl.foresight_manager import AGAIN, LAST_PRIORITY, POSTPONED, THROUGH, RequestOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from dedupcrawl.crawl.context import CrawlContext
+
+_GONE = (404, 410)  #: statuses of pages that nobody needs to request again
+
+
+class SkippedPage(IgnoreRequest):
+    """The request was not sent: by the rules of its site, its page is a copy of one that was downloaded."""
+
+
+class ForeseeingDownloaderMiddleware:
+    """Asks about each request whether its page is a copy; observes, postpones or skips it then."""
+
+    def __init__(self, context: CrawlContext) -> None:
+        self._foresight, self._stats = context.foresight, context.stats
+        self._changes_crawl = context.options.changes_crawl
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Use the context of the crawl; raises ``NotConfigured`` if nothing is foreseen."""
+        context = context_of(crawler)
+        if not context.options.foresee or context.options.item_fields:
+            raise NotConfigured
+        return cls(context)
+
+    async def process_request(self, request: Request) -> Request | None:
+        """Return None to send a request, or a postponed one; raises :class:`SkippedPage` to skip it."""
+        try:
+            fate = await self._foresight.decide(request)
+        except Exception as error:  # noqa: BLE001  # an error of ours must not lose a request
+            self._stats.crashed(request.url, error)
+            return None
+        if fate is RequestOutcome.SKIPPED:
+            raise SkippedPage("its page is foreseen to be a copy")
+        if fate is RequestOutcome.POSTPONED:
+            meta = {**request.meta, POSTPONED: True}
+            return request.replace(priority=LAST_PRIORITY, dont_filter=True, meta=meta)
+        return None
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Forget a request whose page will not be judged."""
+        if response.status in _GONE:
+            self._foresight.page_without_items(request.url)
+        elif response.status != 200:
+            self._foresight.forget(request.url)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002
+        """Forget a request that failed; one that was sent again remains stored."""
+        self._foresight.forget(request.url)
+
+
+class ForeseeingSpiderMiddleware:
+    """Notes pages without items, and the requests that only copies lead to."""
+
+    def __init__(self, context: CrawlContext) -> None:
+        self._foresight, self._stats = context.foresight, context.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Use the context of the crawl; raises ``NotConfigured`` if the crawl is only observed."""
+        context = context_of(crawler)
+        if not context.options.changes_crawl:
+            raise NotConfigured
+        return cls(context)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Pass on the output."""
+        probed, has_items = self._foresight.probed_by(response.url), False
+        async for output in result:
+            if isinstance(output, Request):
+                _mark(output, probed)
+            else:
+                has_items = True
+            yield output
+        if not has_items:
+            self._foresight.page_without_items(response.url)
+
+
+def _mark(request: Request, probed: tuple[str, ...]) -> None:
+    """Note in a request by which rules its page was foreseen to be a copy; spiders copy ``Response.meta``."""
+    for key in (POSTPONED, AGAIN, THROUGH):
+        request.meta.pop(key, None)
+    if probed:
+        request.meta[THROUGH] = list(probed)

@@ -1,0 +1,483 @@
+"""Foresees which requests of a crawl lead to copies of stored pages, and learns from the verdicts.
+
+It is built on the public signals of :mod:`dedupcrawl.crawl.signals`. The middlewares in
+:mod:`dedupcrawl.crawl.foreseeing` carry out what it decides. An error of it must not lose a request: it is counted and
+logged, and the request is sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import create_looping_call
+
+from dedupcrawl.crawl.concurrency import BackgroundTaskGroup
+from dedupcrawl.crawl.responses import SKIP
+from dedupcrawl.crawl.rule_audits import EntrySource, RuleSample
+from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
+from dedupcrawl.crawl.skipped_requests import (
+    SkippedEntry,
+    SkippedRequestQueue,
+    request_key,
+    skipped_by,
+    storable_fields,
+)
+from dedupcrawl.decision import Status, Verdict
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
+from dedupcrawl.errors import StoreError
+from dedupcrawl.foresee.foresight import ForesightRegistry, exchange
+from dedupcrawl.sites.registrable_domain import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Coroutine, Iterable, Sequence
+    from typing import Any
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.task import LoopingCall
+
+    from dedupcrawl.crawl.settings import Options
+    from dedupcrawl.crawl.stats import CrawlStats
+    from dedupcrawl.crawl.store_client import StoreClient
+    from dedupcrawl.foresee.rule_learner import ForeseenPage, RuleState, SiteRules
+
+logger = logging.getLogger(__name__)
+
+PROBE_SHARE = 0.05  #: of the foreseen requests that are sent all the same with "skip"
+LAST_PRIORITY = -1_000_000  #: of requests that are postponed
+MAX_REQUESTS = 512  #: requests whose pages may still be judged
+MAX_EXCHANGE_SECONDS = 60.0  #: between two exchanges of evidence, unless a third of the lease is less
+
+POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
+#: Reasons of unchecked pages that say nothing about the page.
+_NO_EVIDENCE = frozenset(("skip", "store", "claimed", "error", "no-response", "other-item", "other-page", "soft-404"))
+
+
+class RequestOutcome(Enum):
+    """What is done with a request."""
+
+    SENT = "sent"
+    POSTPONED = "postponed"  #: it is sent when no other requests are left
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestState:
+    """A request that was sent, until its page is judged."""
+
+    purpose: str  #: name of its callback
+    page: ForeseenPage | None = None  #: the page that it was foreseen to repeat
+    rules: tuple[str, ...] = ()  #: that are probed by it
+    through: tuple[str, ...] = ()  #: rules whose last probes led to it
+    again: str = ""  #: key of the stored request, in hexadecimal digits
+    form: int = 0  #: hash of the canonical form of its URL; 0: no rule acts
+
+
+class ForesightManager:
+    """Decides about the requests of a crawl, and learns from its verdicts.
+
+    Args:
+        crawler: the crawl.
+        options: the settings in force.
+        client: of the store.
+        stats: count and log.
+    """
+
+    def __init__(self, crawler: Crawler, options: Options, client: StoreClient, stats: CrawlStats) -> None:
+        self._crawler, self._client, self._stats = crawler, client, stats
+        self._mode = "" if options.item_fields else options.foresee  # rules are learnt from pages
+        self._changes_crawl = options.changes_crawl
+        self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
+        self._registry = ForesightRegistry()
+        self._skipped = SkippedRequestQueue(client)
+        self._requests: OrderedDict[str, RequestState] = OrderedDict()
+        self._under_way: dict[int, str] = {}  # canonical forms, with the URL of the request
+        self._kept: OrderedDict[str, tuple[int, str]] = OrderedDict()  # whose items are in the pipelines
+        self._audits: dict[str, RuleSample] = {}
+        self._exchanging: set[str] = set()
+        self._changed: set[str] = set()  # sites that were learnt about since the last exchange
+        self._resent: set[bytes] = set()
+        self._logged: set[str] = set()  # rules
+        self._chance = random.Random()  # noqa: S311  # chooses probes
+        self._background = BackgroundTaskGroup()
+        self._works = 0  # coroutines that may send requests
+        self._loop: AsyncioLoopingCall | LoopingCall | None = None
+        self._is_closed = False
+        if self._mode:
+            self._connect()
+
+    def _connect(self) -> None:
+        connect = self._crawler.signals.connect
+        connect(self.verdict_given, dedup_verdict)
+        connect(self.outcome_known, dedup_outcome)
+        connect(self.spider_opened, signals.spider_opened)
+        if self._mode == "skip":
+            connect(self.spider_idle, signals.spider_idle)
+
+    @property
+    def registry(self) -> ForesightRegistry:
+        """The rules of the crawl."""
+        return self._registry
+
+    # -- requests -----------------------------------------------------------------------------
+
+    async def decide(self, request: Request) -> RequestOutcome:
+        """Decide what is done with a request; remember one that is sent until its page is judged."""
+        site, purpose = site_of(request.url), purpose_of(request)
+        await self._know(site)
+        meta, rules = request.meta, self._registry.rules(site)
+        form = rules.form(request.url, purpose) if self._changes_crawl else 0
+        state = RequestState(purpose, through=tuple(meta.get(THROUGH, ())), again=meta.get(AGAIN, ""), form=form)
+        if is_touchable(request):
+            page = rules.predict(request.url, purpose)
+            if page is not None:
+                return await self._decide_foreseen(request, site, page, state)
+            if self._waits(request, form):
+                return RequestOutcome.POSTPONED
+        elif meta.get(AGAIN):
+            state = self._as_probe(request, site, state)
+        self._send(request, state)
+        return RequestOutcome.SENT
+
+    async def _decide_foreseen(
+        self, request: Request, site: str, page: ForeseenPage, state: RequestState
+    ) -> RequestOutcome:
+        if POSTPONED not in request.meta and not request.meta.get("retry_times"):
+            self._stats.count("foreseen")
+        if self._mode == "postpone" and POSTPONED not in request.meta:
+            self._stats.count("postponed")
+            return RequestOutcome.POSTPONED
+        if self._mode == "skip" and await self._skip(request, site, page, state):
+            return RequestOutcome.SKIPPED
+        self._send(request, replace(state, page=page, rules=tuple(rule.text for rule in page.rules)))
+        return RequestOutcome.SENT
+
+    async def _skip(self, request: Request, site: str, page: ForeseenPage, state: RequestState) -> bool:
+        """Store a request that is not sent; return False if it must be sent."""
+        fields = storable_fields(request, self._crawler.spider) if self._crawler.spider is not None else None
+        if fields is None or self._chance.random() < PROBE_SHARE:
+            return False
+        for name in (POSTPONED, AGAIN, THROUGH):
+            fields.get("meta", {}).pop(name, None)
+        key = request_key(request.url, state.purpose)
+        rules = tuple(rule.text for rule in page.rules)
+        if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time())):
+            return False
+        self._stats.count("skipped")
+        self._resent.discard(key)
+        for rule in page.rules:
+            rule.skipped += 1
+            self._audits.setdefault(rule.text, RuleSample(rule.text)).add(EntrySource(site, key), self._chance)
+        self._changed.add(site)
+        lost = [rule for rule in page.rules if not rule.is_active]  # refuted while the request was stored
+        if lost:
+            self._start(self._send_again(site, [rule.text for rule in lost]))
+        return True
+
+    def _as_probe(self, request: Request, site: str, state: RequestState) -> RequestState:
+        """Return the state of a request that is sent again, for an audit or after a rule was refuted."""
+        page = self._registry.rules(site).predict(request.url, state.purpose)
+        return replace(state, page=page, rules=state.through, through=())
+
+    def _waits(self, request: Request, form: int) -> bool:
+        """Whether a page of the same canonical form is under way, whose verdict tells whether this is a copy."""
+        if not form or POSTPONED in request.meta or self._under_way.get(form, request.url) == request.url:
+            return False
+        self._stats.count("postponed")
+        return True
+
+    def _send(self, request: Request, state: RequestState) -> None:
+        self._requests[request.url.partition("#")[0]] = state
+        while len(self._requests) > MAX_REQUESTS:
+            self.forget(next(iter(self._requests)))
+        if state.form:
+            self._under_way.setdefault(state.form, request.url)
+
+    def forget(self, url: str) -> RequestState | None:
+        """Forget a request: its page will not be judged. Return its state."""
+        state = self._requests.pop(url.partition("#")[0], None)
+        if state is not None and state.form and self._under_way.get(state.form) == url:
+            del self._under_way[state.form]
+        return state
+
+    def page_without_items(self, url: str) -> None:
+        """Handle a page of which the spider has yielded no item, so that there is no verdict on it."""
+        state = self.forget(url)
+        if state is not None and state.again:
+            self._start(self._done(site_of(url), state.again))
+
+    def probed_by(self, url: str) -> tuple[str, ...]:
+        """Return the rules that the request of a page probes at the end of the crawl; () for other requests."""
+        state = self._requests.get(url.partition("#")[0])
+        return state.rules if state is not None and state.again else ()
+
+    # -- verdicts -----------------------------------------------------------------------------
+
+    def verdict_given(self, verdict: Verdict) -> None:
+        """Handle the signal: learn from a dropped page at once, and from a kept one when it is stored."""
+        url = verdict.url
+        state = self.forget(url)
+        content = content_of(verdict)
+        if state is None or content is None:
+            return
+        site = site_of(url)
+        if state.page is not None or state.rules:
+            self._count_probe(site, state, is_copy=not verdict.keep)
+        if verdict.keep and state.through and verdict.status is Status.UNIQUE:
+            self._refuted(site, self._rules_with(site, state.through), f"{url} was reached through its copies only")
+        if state.again:
+            self._start(self._done(site, state.again))
+        if verdict.keep:
+            self._kept[url] = content, state.purpose
+            while len(self._kept) > MAX_REQUESTS:
+                self._kept.popitem(last=False)
+        else:
+            self._learn(url, content, verdict.of or "", state.purpose)
+
+    def outcome_known(self, verdict: Verdict, outcome: str) -> None:
+        """Handle the signal: a page was stored, or will not be."""
+        found = self._kept.pop(verdict.url, None)
+        if found is not None and outcome == "kept":
+            self._learn(verdict.url, found[0], "", found[1])
+
+    def _learn(self, url: str, content: int, of: str, purpose: str) -> None:
+        site = site_of(url)
+        self._changed.add(site)
+        rules = self._registry.rules(site)
+        revision = rules.revision
+        lost = rules.learn(url, content, of, purpose)
+        if rules.revision != revision:
+            self._report_new(rules)
+        if lost:
+            self._report_refuted(site, lost, f"{url} is no copy")
+
+    def _report_new(self, rules: SiteRules) -> None:
+        """Log the rules that have begun to act."""
+        active = {rule.text: rule for rule in rules.active_rules()}
+        for text in active.keys() - self._logged:
+            message = "The rule %(rule)s acts: %(good)d groups of pages, no counter-example; %(copy)s repeats %(of)s"
+            copy, of = active[text].example
+            what = {"rule": text, "good": active[text].good, "copy": copy, "of": of}
+            logger.info(message, what, extra={"spider": self._crawler.spider})
+        self._logged.update(active)
+
+    def _count_probe(self, site: str, state: RequestState, *, is_copy: bool) -> None:
+        rules = state.page.rules if state.page is not None else self._rules_with(site, state.rules)
+        self._stats.count("probes")
+        self._stats.count("probes_wrong", int(not is_copy))
+        for rule in rules:
+            rule.probes += 1
+            rule.wrong += not is_copy
+            if is_copy and rule.text in self._audits:
+                self._audits[rule.text].right += 1
+        self._changed.add(site)
+        if not is_copy:
+            self._refuted(site, rules, "a page that it foresaw is no copy")
+
+    def _rules_with(self, site: str, texts: Collection[str]) -> list[RuleState]:
+        return [rule for rule in self._registry.rules(site).active_rules() if rule.text in texts]
+
+    def _refuted(self, site: str, rules: Iterable[RuleState], why: str) -> None:
+        lost = self._registry.rules(site).refute(rules)
+        if lost:
+            self._report_refuted(site, lost, why)
+
+    def _report_refuted(self, site: str, lost: Sequence[RuleState], why: str) -> None:
+        """Log rules that were refuted here, tell the other workers, and send what they have skipped."""
+        self._stats.count("revoked", len(lost))
+        self._logged.difference_update(rule.text for rule in lost)
+        for rule in lost:
+            message = "The rule %(rule)s is revoked: %(why)s"
+            logger.info(message, {"rule": rule.text, "why": why}, extra={"spider": self._crawler.spider})
+        self._start(self._exchange(site))
+        self._start(self._send_again(site, [rule.text for rule in lost]))
+
+    # -- requests that are sent again ---------------------------------------------------------
+
+    async def _send_again(self, site: str, rules: Collection[str]) -> None:
+        """Send all requests that any of these rules has skipped."""
+        for text in rules:
+            self._audits.pop(text, None)
+        if self._mode == "skip":
+            for each in skipped_by(await self._skipped.find(site), rules):
+                self._send_stored(each)
+
+    def _send_stored(self, skipped: SkippedEntry, probed: tuple[str, ...] = ()) -> None:
+        """Send a stored request, once; ``probed``: the rules that it probes, so that it is never skipped."""
+        engine, spider = self._crawler.engine, self._crawler.spider
+        if skipped.key in self._resent or engine is None or spider is None:
+            return
+        try:
+            request = skipped.request(spider)
+        except (ValueError, AttributeError, TypeError, KeyError) as error:
+            self._stats.crashed(str(skipped.fields.get("url", "")), error)
+            return
+        request.meta[AGAIN] = skipped.key.hex()
+        if probed:
+            request.meta[THROUGH] = list(probed)
+        self._resent.add(skipped.key)
+        self._stats.count("sent_again" if not probed else "audited")
+        engine.crawl(request)
+
+    async def _done(self, site: str, key: str) -> None:
+        """Remove a stored request: its page was downloaded."""
+        await self._skipped.remove(site, [bytes.fromhex(key)])
+
+    async def _resume(self) -> None:
+        """Send what earlier crawls have skipped by rules that do not act any more; audit the rest with this crawl."""
+        for site in await self._skipped.sites():
+            await self._exchange(site)
+            active = {rule.text for rule in self._registry.rules(site).active_rules()}
+            for each in await self._skipped.find(site):
+                if not active.issuperset(each.rules):
+                    self._send_stored(each)
+                    continue
+                for text in each.rules:
+                    audit = self._audits.setdefault(text, RuleSample(text))
+                    audit.add(EntrySource(site, each.key), self._chance)
+
+    # -- the end of the crawl -----------------------------------------------------------------
+
+    def spider_idle(self) -> None:
+        """Handle Scrapy's signal: audit the rules; raises ``DontCloseSpider`` until that is done."""
+        for audit in list(self._audits.values()):
+            if not audit.is_over:
+                self._audit(audit)
+        if self._works:
+            raise DontCloseSpider
+        engine = self._crawler.engine
+        if engine is not None and not engine.spider_is_idle():
+            raise DontCloseSpider
+
+    def _audit(self, audit: RuleSample) -> None:
+        """Send the next probes of a rule; send all that it has skipped if it cannot be verified."""
+        probes = audit.next_probes()
+        if probes:
+            self._start(self._send_probes(audit, probes))
+        elif audit.missing <= 0:
+            audit.is_over = True
+        else:
+            audit.is_over = True
+            self._start(self._send_unverified(audit))
+
+    async def _send_probes(self, audit: RuleSample, probes: Sequence[EntrySource]) -> None:
+        for site in {place.site for place in probes}:
+            for each in await self._skipped.find(site, [place.key for place in probes if place.site == site]):
+                self._send_stored(each, probed=(audit.text,))
+
+    async def _send_unverified(self, audit: RuleSample) -> None:
+        for site in {place.site for place in audit.places}:
+            self._refuted(site, self._rules_with(site, (audit.text,)), "too few of its probes could be judged")
+            await self._send_again(site, (audit.text,))
+
+    # -- the store ----------------------------------------------------------------------------
+
+    def spider_opened(self) -> None:
+        """Handle Scrapy's signal: exchange evidence with the store from now on."""
+        self._loop = create_looping_call(self._exchange_changed)
+        self._loop.start(self._interval, now=False)
+        if self._mode == "skip":
+            self._start(self._resume())
+
+    def _exchange_changed(self) -> None:
+        for site in [site for site, rules in self._registry if site in self._changed or any(rules.active_rules())]:
+            self._start(self._exchange(site))
+
+    async def _know(self, site: str) -> None:
+        """Load the rules of a site; those of a remote store arrive later."""
+        if self._registry.knows(site) or site in self._exchanging:
+            return
+        if self._client.is_remote:
+            self._start(self._exchange(site))
+        else:
+            await self._guarded(self._exchange(site))
+
+    async def _exchange(self, site: str) -> None:
+        """Exchange the evidence about a site with the store."""
+        if site in self._exchanging or not self._client.is_open or not site:
+            return
+        self._exchanging.add(site)
+        self._changed.discard(site)
+        try:
+            sent = self._registry.outgoing(site)
+            received = await self._client.call(exchange, self._client.dedup.store.notes, site, sent)
+            lost = self._registry.incoming(site, sent, received)
+        finally:
+            self._exchanging.discard(site)
+        if lost and not self._is_closed:
+            await self._send_again(site, [rule.text for rule in lost])
+
+    async def close(self) -> None:
+        """Give the store what was learnt since the last exchange, and remove requests that have expired."""
+        if not self._mode or self._is_closed:
+            return
+        self._is_closed = True
+        if self._loop is not None and self._loop.running:
+            self._loop.stop()
+        for site in [site for site, _ in self._registry if site in self._changed]:
+            await self._guarded(self._exchange(site))
+        if self._mode == "skip":
+            for site in {place.site for audit in self._audits.values() for place in audit.places}:
+                await self._guarded(self._skipped.expire(site))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        self._works += 1
+        self._background.start(self._counted(work))
+
+    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await self._guarded(work)
+        finally:
+            self._works -= 1
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine that calls the store; what failed is done with a later exchange, or in the next crawl."""
+        try:
+            await work
+        except StoreError:
+            return
+        except Exception as error:  # noqa: BLE001  # an error of ours must not end the crawl
+            self._stats.crashed("the rules of a site", error)
+
+
+def purpose_of(request: Request) -> str:
+    """Return what a request is for: pages of different callbacks are not compared."""
+    name = str(getattr(request.callback, "__name__", request.callback or ""))
+    return "" if name == "parse" else name
+
+
+def is_touchable(request: Request) -> bool:
+    """Whether a request may be postponed or skipped.
+
+    Not: seeds, other methods than GET, ``dedup_skip``, ``dont_filter``, files of pipelines, and what is sent again for
+    an audit.
+    """
+    meta = request.meta
+    is_seed = not meta.get("depth") and (meta.get("is_start_request", False) or "depth" not in meta)
+    is_own = POSTPONED in meta or (AGAIN in meta and THROUGH not in meta)
+    return (
+        request.method == "GET"
+        and (is_own or not (request.dont_filter or is_seed or AGAIN in meta))
+        and not meta.get(SKIP)
+        and request.callback is not NO_CALLBACK
+    )
+
+
+def content_of(verdict: Verdict) -> int | None:
+    """Return a hash that copies of one content share; None if the verdict says nothing about the content."""
+    if verdict.reason in _NO_EVIDENCE:
+        return None
+    is_copy = not verdict.keep and verdict.relation in DUPLICATE_RELATIONS
+    if is_copy or (verdict.status is Status.UNIQUE and verdict.keep):
+        return hash(verdict.cluster)
+    return hash(("own", verdict.url))
