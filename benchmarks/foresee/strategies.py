@@ -29,7 +29,7 @@ def settings_of(strategy: str, seed: int) -> dict[str, Any]:
         DISCARDER: lambda _: {"ADDONS": {"duplicate_url_discarder.Addon": 600}},
         MAYBE_DONT: _maybe_dont,
     }
-    return {**others[strategy](seed)}
+    return {"DEDUP_FORESEE": False, **others[strategy](seed)}
 
 
 def _maybe_dont(seed: int) -> dict[str, Any]:

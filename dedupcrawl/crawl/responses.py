@@ -18,7 +18,6 @@ from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.decision import Status, Verdict, unchecked
 from dedupcrawl.detectors.base import Relation
-from dedupcrawl.foresee.soft_404 import SOFT_404
 from dedupcrawl.matching import BY_URL
 from dedupcrawl.page import Page, PageError, read_response
 from dedupcrawl.page.document import check_body
@@ -53,13 +52,13 @@ LARGE_BODY = 1 << 18  #: minimum bytes of a body that is read in a thread; other
 
 
 class PageFilter(Protocol):
-    """Recognises pages that are not judged, though they could be."""
+    """Recognises pages that are not filed."""
 
     def knows(self, url: str) -> bool:
         """Whether there may be such pages on the host of a URL."""
 
-    def matches(self, page: Page) -> bool:
-        """Whether a page is one."""
+    async def claim(self, page: Page, state: ResponseState) -> ItemClaim | None:
+        """Return the claim of such a page; None: it is judged as any other."""
 
 
 class ResponseReader:
@@ -280,7 +279,7 @@ class PageJudge:
         try:
             if isinstance(source, CarriedPage):
                 state.subject = source.subject
-            state.claim = claim = await self._claim_not_found(state, source) or await self._batcher.judge(state, source)
+            state.claim = claim = await self._claim_unfiled(state, source) or await self._batcher.judge(state, source)
             self.pages.page_judged(source, claim)
             if state.view is not None:
                 state.view.record(claim.verdict, state.subject)
@@ -288,18 +287,11 @@ class PageJudge:
             state.judging = None
             judging.set()
 
-    async def _claim_not_found(self, state: ResponseState, source: Source) -> ItemClaim | None:
-        """Return the claim of a page that its host sends for pages that do not exist; None: it is judged as any other.
-
-        Nothing is filed. If the same page is stored, such as the front page, this is a copy.
-        """
+    async def _claim_unfiled(self, state: ResponseState, source: Source) -> ItemClaim | None:
         if self._not_found is None or isinstance(source, CarriedPage) or not self._not_found.knows(source.url):
             return None
         subject = await self._reader.read_apart(source)
-        if isinstance(subject, Verdict) or not self._not_found.matches(subject):
-            return None
-        checked = await self._claims.check(subject)
-        return ItemClaim(unchecked(source.url, SOFT_404), state) if checked.verdict.keep else None
+        return await self._not_found.claim(subject, state) if isinstance(subject, Page) else None
 
     def _counted(self, source: Source, claim: ItemClaim) -> ItemClaim:
         """Count a page in the stats, once: with the first item that it keeps or drops."""

@@ -11,8 +11,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-from dedupcrawl.decision import Verdict
-from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
+from dedupcrawl.decision import Status, Verdict
+from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Relation
+from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
 
 if TYPE_CHECKING:
@@ -81,23 +82,31 @@ class NotFoundPages:
             signature: of the page that was sent.
             stored: the stored pages that have a key in common with it.
         """
-        if not (isinstance(signature, Record) and self._are_copies(signature, stored)):
+        is_stored = isinstance(signature, Record) and self._among(stored, signature).relation in DUPLICATE_RELATIONS
+        if not is_stored:
             self._signatures[host_of(url)] = signature
 
     def knows(self, url: str) -> bool:
         """Whether pages of the host of a URL can be recognised."""
         return self._signatures.get(host_of(url)) is not None
 
-    def matches(self, page: Page) -> bool:
-        """Whether a page is what its host sends for pages that do not exist."""
+    def compare(self, page: Page) -> Verdict | None:
+        """Return the verdict on a page that its host sends for pages that do not exist; None: it is another page.
+
+        The page that it repeats is the one behind the impossible URL.
+        """
         known = self._signatures.get(host_of(page.url))
         found = self.signature(page) if known is not None else None
         if isinstance(known, Record) and isinstance(found, Record):
-            return self._are_copies(found, [Candidate(0, known, ClaimState.COMMITTED, mine=False)])
-        return found is not None and known == found
+            verdict = self._among([Candidate(0, known, ClaimState.COMMITTED, mine=False)], found)
+            return verdict if verdict.relation in DUPLICATE_RELATIONS else None
+        if found is None or known != found:
+            return None
+        of = impossible_url(page.url)
+        return Verdict(page.url, Status.DUPLICATE, False, Relation.IDENTICAL, of, detector=Exact.name)
 
-    def _are_copies(self, new: Record, others: Sequence[Candidate]) -> bool:
-        return self._dedup.verdict_among(others, new, new.url).relation in DUPLICATE_RELATIONS
+    def _among(self, others: Sequence[Candidate], new: Record) -> Verdict:
+        return self._dedup.verdict_among(others, new, new.url)
 
 
 def _text_hash(page: Page) -> bytes | None:

@@ -58,34 +58,34 @@ def test_hosts_are_bounded(dedup: Deduplicator) -> None:
 
 def test_a_page_with_the_text_of_the_probe_is_not_found(dedup: Deduplicator) -> None:
     found = probed(dedup, MISSING)
-    assert found.matches(page("moved", MISSING))
-    assert found.matches(page("moved", MISSING.replace("We are sorry, the", "Sorry, the")))
-    assert not found.matches(page("story", ENGLISH))
+    assert found.compare(page("moved", MISSING))
+    assert found.compare(page("moved", MISSING.replace("We are sorry, the", "Sorry, the")))
+    assert not found.compare(page("story", ENGLISH))
 
 
 def test_hosts_are_not_confused(dedup: Deduplicator) -> None:
-    assert not probed(dedup, MISSING).matches(page("moved", MISSING, "https://b.example"))
+    assert not probed(dedup, MISSING).compare(page("moved", MISSING, "https://b.example"))
 
 
 def test_short_texts_are_compared_by_all_their_text(dedup: Deduplicator) -> None:
     found = probed(dedup, "Not found")
-    assert found.matches(page("moved", "Not found"))
-    assert not found.matches(page("lost", "Found"))
+    assert found.compare(page("moved", "Not found"))
+    assert not found.compare(page("lost", "Found"))
 
 
 def test_a_page_without_text_is_no_signature(dedup: Deduplicator) -> None:
     found = NotFoundPages(dedup)
     assert found.signature(page("moved", "")) is None
-    assert not found.matches(page("moved", ""))
+    assert not found.compare(page("moved", ""))
 
 
 def test_a_host_that_sends_a_stored_page_has_no_signature(dedup: Deduplicator) -> None:
     dedup.add(page("", ENGLISH))
-    assert not probed(dedup, ENGLISH).matches(page("moved", ENGLISH))
+    assert not probed(dedup, ENGLISH).compare(page("moved", ENGLISH))
 
 
 def test_nothing_is_filed(dedup: Deduplicator) -> None:
     found = probed(dedup, MISSING)
-    assert found.matches(page("moved", MISSING))
+    assert found.compare(page("moved", MISSING))
     assert dedup.info().pages == 0
     assert dedup.add(page("story", OTHER_ENGLISH)).keep
