@@ -1,4 +1,6 @@
-"""The compiled parts of the package. Where they cannot be built, Python and numpy do the same work, with equal results.
+"""The compiled parts of the package, and its description on PyPI.
+
+Where the compiled parts cannot be built, Python and numpy do the same work, with equal results.
 
 With ``DEDUPCRAWL_REQUIRE_EXTENSIONS`` set, a failure to build them is an error: for those who build wheels.
 """
@@ -6,7 +8,9 @@ With ``DEDUPCRAWL_REQUIRE_EXTENSIONS`` set, a failure to build them is an error:
 from __future__ import annotations
 
 import os
+import re
 import sys
+import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -64,4 +68,19 @@ def _cython_module(folder: str, name: str, includes: list[str] | None = None) ->
     )
 
 
-setup(ext_modules=[kernel(), *cython_modules()], options={"build_ext": {"parallel": sys.platform != "win32"}})
+def description() -> str:
+    """Return ``README.md`` with absolute links: on PyPI there are no other files of the repository."""
+    source = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["urls"]["Source"]
+    text = Path("README.md").read_text("utf-8")
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/raw/main/", text)
+    return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/blob/main/", text)
+
+
+# Metadata need no compiled part: pip asks for them first, and Cython takes its time.
+extensions = [] if "dist_info" in sys.argv else [kernel(), *cython_modules()]
+setup(
+    ext_modules=extensions,
+    long_description=description(),
+    long_description_content_type="text/markdown",
+    options={"build_ext": {"parallel": sys.platform != "win32"}},
+)

@@ -6,7 +6,7 @@ import re
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 
-LIMIT = 150  #: MB beside Scrapy and its dependencies
+LIMIT = 120  #: MB beside Scrapy and its dependencies
 
 
 def installed(name: str, found: dict[str, float]) -> dict[str, float]:

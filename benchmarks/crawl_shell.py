@@ -97,5 +97,5 @@ class NullAddon(Addon):
         recorder, responses = PageRecorder(), ResponseTracker()
         reader = NullReader(options.config.reading, responses, stats)
         judge = PageJudge(options, reader, claims, stats, recorder)
-        foresight = ForesightManager(crawler, options, client, stats)
+        foresight = ForesightManager(crawler, options, client, stats, recorder)
         return CrawlContext(options, responses, client, claims, reader, judge, stats, recorder, foresight)

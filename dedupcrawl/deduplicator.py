@@ -248,10 +248,16 @@ class Deduplicator(ClosingContext):
         none of the pages is filed. A page with candidates is checked again by itself; if the store fails
         then, it is unchecked("store").
 
+        Args:
+            pages: pages that :meth:`read` or ``Page.from_text`` returned.
+
         Returns:
             A verdict for each page, in order.
+
+        Raises:
+            TypeError: one of them is no ``Page``; nothing is filed then.
         """
-        ready = [(page, self.fingerprint(page)) for page in pages]
+        ready = [(page, self.fingerprint(_checked_page(page))) for page in pages]
         records = [record for _, record in ready if isinstance(record, Record)]
         offers = iter(self.store.add_many(records))
         return [
@@ -504,3 +510,10 @@ class Deduplicator(ClosingContext):
         if error.kind not in self._logged:
             self._logged.add(error.kind)
             logger.error("%(error)s; the page is kept unchecked", {"error": error}, exc_info=error.__cause__)
+
+
+def _checked_page(page: object) -> Page:
+    if not isinstance(page, Page):
+        accepted = "pages, as Deduplicator.read(html=…, url=…) and Page.from_text(text, url, title) return them"
+        raise TypeError(f"add_many takes {accepted}, not {type(page).__name__}")
+    return page

@@ -55,7 +55,10 @@ def run(name: str) -> int:
     import dedupcrawl.cli
 
     try:
-        {"dedupcrawl": dedupcrawl.cli.main, "scrapy": scrapy.cmdline.execute}[name]()
+        if name == "scrapy":
+            scrapy.cmdline.execute()
+        else:
+            dedupcrawl.cli.main()
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException:  # noqa: BLE001  # as Python does with uncaught exceptions

@@ -596,3 +596,11 @@ def test_the_benchmark_of_crawls_replaces_methods_that_exist() -> None:
     mine = {name for name in vars(NullDeduplicator) if not name.startswith("_")}
     assert mine - {"config", "store", "scheme", "lease", "site_memory"} <= {*vars(Deduplicator)}
     assert {"fingerprint", "fingerprint_many"} <= mine
+
+
+def test_add_many_says_what_it_takes() -> None:
+    with (
+        Deduplicator() as store,
+        pytest.raises(TypeError, match=r"add_many takes pages, .*Page\.from_text.*, not dict"),
+    ):
+        store.add_many([{"url": "http://a", "text": "…"}])  # type: ignore[list-item]

@@ -6,13 +6,20 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dedupcrawl.cli.commands import app
 
 __all__ = ["app", "main"]
 
 
-def main() -> None:
-    """Run the command; an error of the user ends it with one sentence instead of a traceback."""
+def main(arguments: Sequence[str] | None = None, program: str | None = None) -> None:
+    """Run the command; an error of the user ends it with one sentence instead of a traceback.
+
+    Args:
+        arguments: None: those of the process.
+        program: its name in the help; None: that of the process.
+    """
     from dedupcrawl.cli.commands import app  # noqa: PLC0415  # worker processes of a batch import this module
     from dedupcrawl.cli.console import escape_unencodable, print_error  # noqa: PLC0415
     from dedupcrawl.errors import DedupError  # noqa: PLC0415
@@ -20,7 +27,7 @@ def main() -> None:
     escape_unencodable()
     sys.path.append("")  # a reader of the user may be a module in the working directory, as with scrapy
     try:
-        app()
+        app(arguments, prog_name=program)
     except DedupError as error:
         print_error(str(error))
         sys.exit(2)

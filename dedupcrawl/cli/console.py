@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import orjson
 from rich.console import Console, RenderHook
+from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
     Progress,
@@ -28,6 +29,8 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from dedupcrawl.utils.formatting import duration
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -38,12 +41,14 @@ T = TypeVar("T")
 
 _UPDATE_INTERVAL = 0.05  #: seconds between two updates of a bar; an update costs more than counting one item
 _PIPE_COLUMNS = 100  #: width of tables that are written to a file or a pipe
+_UNLIMITED = 1 << 20  #: columns; more than any word has
+_LINE_INTERVAL = 30.0  #: seconds between two lines about the progress, in a file or a pipe
 #: Control characters, which a terminal obeys, and characters that change the direction of the text.
 _CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class ConsoleProgress:
-    """A progress bar for each step, on standard error; invisible where that is no terminal.
+    """A progress bar for each step, on standard error. Where that is no terminal: a line every 30 seconds.
 
     Implements :class:`~dedupcrawl.utils.iteration.Progress`. ``unit`` is the plural noun of the items.
     ``stacked`` keeps the bars of finished steps until the end; otherwise one bar is visible at a time.
@@ -66,6 +71,8 @@ class ConsoleProgress:
             transient=True,
         )
         self._stacked = stacked
+        self._unit = unit
+        self._printed = time.monotonic()
         self._task: TaskID | None = None
         self._total: int | None = None
         self._amount = self._pages = 0  # done in the current step
@@ -106,6 +113,9 @@ class ConsoleProgress:
         if now - self._updated >= _UPDATE_INTERVAL:
             self._updated = now
             self._update()
+            if self._progress.disable and now - self._printed >= _LINE_INTERVAL:
+                self._printed = now
+                self._print_line()
 
     def track(self, step: str, items: Iterable[T], total: int | None = None) -> Iterator[T]:
         """Begin a step and yield its items, counting each one."""
@@ -120,21 +130,32 @@ class ConsoleProgress:
             rate = f"{self._pages / elapsed:,.0f}/s" if elapsed else ""
             self._progress.update(self._task, completed=self._amount, pages=self._pages, rate=rate)
 
+    def _print_line(self) -> None:
+        (task,) = [each for each in self._progress.tasks if each.id == self._task]
+        parts = [f"{task.description.strip()}: {self._pages:,} {self._unit}", str(task.fields["rate"])]
+        if self._total and self._amount:
+            left = (time.monotonic() - self._began) * (self._total / self._amount - 1)
+            parts += [f"{self._amount / self._total:.0%}", f"{duration(max(0.0, left))} left"]
+        print(", ".join(filter(None, parts)), file=sys.stderr, flush=True)
 
-def output_console() -> Console:
-    """Return a console on standard output, which does not wrap lines in a file or a pipe."""
+
+def output_console(pipe_columns: int | None = None) -> Console:
+    """Return a console on standard output. In a file or a pipe, lines are not wrapped, and tables only at spaces.
+
+    Tables have ``pipe_columns`` there; None: as many as Rich takes.
+    """
     console = Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
     if console.is_terminal:
         console.push_render_hook(_ControlCharacterFilter())
+        return console
+    console.width = pipe_columns or console.width
+    console.push_render_hook(_PipeFormat(console))
     return console
 
 
 def table_console() -> Console:
     """Return a console for tables, which have a fixed width in a file or a pipe."""
-    console = output_console()
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _PIPE_COLUMNS
-    return console
+    return output_console(None if "COLUMNS" in os.environ else _PIPE_COLUMNS)
 
 
 def print_line(text: str, style: str = "") -> None:
@@ -142,11 +163,11 @@ def print_line(text: str, style: str = "") -> None:
     output_console().print(Text(text, style))
 
 
-def print_error(sentence: str) -> None:
-    """Write an error to standard error."""
+def print_error(sentence: str, *, label: str = "error: ") -> None:
+    """Write an error, or with another label a note, to standard error."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     console.push_render_hook(_ControlCharacterFilter())
-    console.print(Text.assemble(("error: ", "bold red"), sentence))
+    console.print(Text.assemble((label, "bold red"), sentence))
 
 
 def print_json(value: object) -> None:
@@ -183,6 +204,20 @@ def escape_unencodable() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+class _PipeFormat(RenderHook):
+    """Widens a console for tables with long words: in a file or a pipe, a URL is not broken."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._width = console.width
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        options = self._console.options.update(max_width=_UNLIMITED)
+        needed = [Measurement.get(self._console, options, each).minimum for each in renderables]
+        self._console.width = max([self._width, *needed])
+        return renderables
 
 
 class _ControlCharacterFilter(RenderHook):

@@ -19,10 +19,11 @@ from dedupcrawl.cli.options import (
     DetectorNames,
     OneNamespace,
     UseProject,
+    chosen_store,
     parse_assignments,
     project_config,
 )
-from dedupcrawl.cli.store import STORE_HELP, only_namespace
+from dedupcrawl.cli.store import OF_PROJECT, STORE_HELP, only_namespace
 from dedupcrawl.config import Config, RecoveredConfig, recovered
 from dedupcrawl.decision import Verdict
 from dedupcrawl.deduplicator import Deduplicator
@@ -50,7 +51,7 @@ _MANY_RECORDS = 5000  #: least records of a store for which a scan shows a progr
 def explain(
     url: Annotated[str, typer.Argument(metavar="URL", help="Page whose verdict to explain.")],
     *,
-    store: Annotated[str, typer.Option(metavar="STORE", help=STORE_HELP)],
+    store: Annotated[str | None, typer.Option(metavar="STORE", help=f"{STORE_HELP} {OF_PROJECT}")] = None,
     namespace: OneNamespace = None,
     file: Annotated[
         Path | None, typer.Option("--file", metavar="FILE", help="Read the HTML of the page from this file.")
@@ -73,14 +74,15 @@ def explain(
 
     A page that is not in the store is fetched, and judged as a crawl would judge it now.
     """
+    where = chosen_store(store, "--store")
     with ExitStack() as stack:
         ledger = stack.enter_context(Ledger.open(run)) if run else None
         base, source, base_namespace = _base_config(ledger, project=project)
-        name = namespace or base_namespace or only_namespace(store)
-        with open_existing(store, name) as opened:
+        name = namespace or base_namespace or only_namespace(where)
+        with open_existing(where, name) as opened:
             scheme = json.loads(opened.info().scheme)
         premises = _premises(scheme, base, source, detector, assignments)
-        dedup = stack.enter_context(Deduplicator(store, name, config=premises.config))
+        dedup = stack.enter_context(Deduplicator(where, name, config=premises.config))
         premises = replace(premises, config=dedup.config)  # with the secret seed of the store
         subject = _subject(dedup, url, file, ledger, timeout)
         against = _other_page(dedup, other, subject, timeout) if other else None
@@ -89,7 +91,7 @@ def explain(
     if as_json:
         print_json(found.as_dict())
     else:
-        print_explanation(output_console(), found, f"{hide_password(store)} · {name}")
+        print_explanation(output_console(), found, f"{hide_password(where)} · {name}")
 
 
 def _base_config(ledger: Ledger | None, *, project: bool) -> tuple[Config, ConstantSource, str | None]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
+from dedupcrawl.cli.console import print_error
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import READER_ACCEPTED
+from dedupcrawl.stores import MEMORY
 from dedupcrawl.tools.report.html_bundle import LanguageCode
+from dedupcrawl.utils.redaction import hide_password
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
@@ -79,11 +85,32 @@ def project_config() -> tuple[Config, str | None]:
     Raises:
         SettingError: there is no project, or one of its settings is not accepted.
     """
-    from scrapy.utils.project import get_project_settings, inside_project  # noqa: PLC0415  # takes half a second
-
     from dedupcrawl.crawl.settings import config_in, namespace_in  # noqa: PLC0415
 
-    if not inside_project():
-        raise SettingError("--project", True, "a working directory with a scrapy.cfg, in it or above it")
-    settings = get_project_settings()
+    settings = _project_settings("--project", True, "a working directory with a scrapy.cfg, in it or above it")
     return config_in(settings), namespace_in(settings)
+
+
+def chosen_store(where: str | None, name: str = "STORE") -> str:
+    """Return the URL of a store: ``where``, or if that is None, the store of the project's crawls without ``JOBDIR``.
+
+    Raises:
+        SettingError: it is not given, and there is no project; or a setting of the project is not accepted.
+    """
+    if where is not None:
+        return where
+    from dedupcrawl.crawl.settings import store_in  # noqa: PLC0415
+
+    url = store_in(_project_settings(name, None, "the URL of a store; it may be left out in a Scrapy project"))
+    if url == MEMORY:
+        raise SettingError(name, None, f"the URL of a store: that of this project is {MEMORY}, which ends with a crawl")
+    print_error(f"the store of this project: {hide_password(url)}", label="")
+    return url
+
+
+def _project_settings(name: str, value: object, accepted: str) -> Settings:
+    from scrapy.utils.project import get_project_settings, inside_project  # noqa: PLC0415  # takes half a second
+
+    if not inside_project():
+        raise SettingError(name, value, accepted)
+    return get_project_settings()

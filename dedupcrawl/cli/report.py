@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dedupcrawl.cli.console import ConsoleProgress, open_in_browser, print_json, print_line
-from dedupcrawl.cli.options import Language, OneNamespace, OpenInBrowser
+from dedupcrawl.cli.options import Language, OneNamespace, OpenInBrowser, chosen_store
 from dedupcrawl.cli.store import DamageReport
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.tools.report.html_bundle import LanguageCode
@@ -33,8 +33,12 @@ _LMDB_FILE = "data.mdb"  #: exists in the folder of an LMDB store
 
 def report(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="Ledgers of a crawl, the --out of a batch, or a store's URL.")
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help="Ledgers of a crawl, the --out of a batch, or a store's URL (in a Scrapy project by default its own).",
+        ),
+    ] = None,
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File to write.")] = Path(
         "report.html"
@@ -56,7 +60,7 @@ def report(
         require_report_or_nothing(output)
     damage = DamageReport(strict=False)
     with ConsoleProgress() as bars:
-        found = _read(runs, namespace, bars, damage)
+        found = _read(runs or [chosen_store(None, "RUN")], namespace, bars, damage)
     if as_json:
         print_json(asdict(found))
     else:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dedupcrawl.cli.console import ConsoleProgress, facts_table, output_console, print_error, print_json, print_line
-from dedupcrawl.cli.options import AsJson, OneNamespace
+from dedupcrawl.cli.options import AsJson, OneNamespace, chosen_store
 from dedupcrawl.config import Config, recovered
 from dedupcrawl.detectors.registry import DETECTORS, build_detectors
 from dedupcrawl.errors import DedupError, MissingPackageError, SettingError
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 store = typer.Typer(help="Inspect a store, remove records, export and import it.", no_args_is_help=True)
 
+OF_PROJECT = "In a Scrapy project, by default that of its crawls."
 STORE_HELP = "URL of the store, as in DEDUP_STORE: lmdb://PATH or redis://HOST/DB."
 StoreUrl = Annotated[str, typer.Argument(metavar="STORE", help=STORE_HELP)]
+StoreOrProject = Annotated[str | None, typer.Argument(metavar="[STORE]", help=f"{STORE_HELP} {OF_PROJECT}")]
 Namespace = Annotated[str | None, typer.Option(help="Only this namespace (default: all).")]
 
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first damaged record.")]
@@ -68,9 +70,9 @@ class DamageReport:
 
 
 @store.command()
-def info(where: StoreUrl, namespace: Namespace = None, as_json: AsJson = False) -> None:
+def info(where: StoreOrProject = None, namespace: Namespace = None, as_json: AsJson = False) -> None:
     """Count pages, claims, keys and bytes."""
-    infos = [opened.info() for opened in _opened(where, namespace)]
+    infos = [opened.info() for opened in _opened(chosen_store(where), namespace)]
     if as_json:
         print_json([asdict(each) for each in infos])
         return

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import SETTINGS_PRIORITIES
 
 from dedupcrawl.crawl.context import ContextOwner, log_fatal
 from dedupcrawl.crawl.foreseeing import ForeseeingDownloaderMiddleware, ForeseeingSpiderMiddleware
@@ -66,10 +67,7 @@ class Addon(ContextOwner):
             raise NotConfigured
         command = looking_command()
         if command:
-            for name, value in WITHOUT_TRACE.items():
-                settings.set(name, value, priority="cmdline")
-            message = "dedupcrawl: `scrapy %(command)s` leaves no trace: the store is in memory, and there is no report"
-            logger.info(message, {"command": command})
+            self._leave_no_trace(settings, command)
         add = settings.setdefault_in_component_priority_dict
         add("DOWNLOADER_MIDDLEWARES", EncodingMiddleware, ENCODING_ORDER)
         add("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_ORDER)
@@ -77,6 +75,16 @@ class Addon(ContextOwner):
         add("DOWNLOADER_MIDDLEWARES", ForeseeingDownloaderMiddleware, FORESEEING_ORDER)
         add("SPIDER_MIDDLEWARES", ForeseeingSpiderMiddleware, FORESEEING_SPIDER_ORDER)
         add("ITEM_PIPELINES", self.pipeline, ORDER)
+
+    def _leave_no_trace(self, settings: BaseSettings, command: str) -> None:
+        """Change the settings of a crawl that a person looks at, except those given on the command line."""
+        explicit = SETTINGS_PRIORITIES["cmdline"]
+        changed = {name: value for name, value in WITHOUT_TRACE.items() if (settings.getpriority(name) or 0) < explicit}
+        for name, value in changed.items():
+            settings.set(name, value, priority="cmdline")
+        if "DEDUP_STORE" in changed:
+            message = "dedupcrawl: `scrapy %(command)s` leaves no trace: its store is in memory (or -s DEDUP_STORE=…)"
+            logger.info(message, {"command": command})
 
 
 def looking_command() -> str:

@@ -85,7 +85,7 @@ class CrawlContext:
         )
         not_found = NotFoundMonitor(crawler, client, claims, options, stats) if options.changes_crawl else None
         judge = PageJudge(options, reader, claims, stats, recorder, not_found=not_found)
-        foresight = ForesightManager(crawler, options, client, stats, not_found)
+        foresight = ForesightManager(crawler, options, client, stats, recorder, not_found=not_found)
         return cls(options, responses, client, claims, reader, judge, stats, recorder, foresight, feeds, _task())
 
     async def open(self, crawler: Crawler) -> None:

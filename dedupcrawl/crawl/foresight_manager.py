@@ -7,6 +7,7 @@ logged, and the request is sent.
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
@@ -36,7 +37,11 @@ from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import StoreError
 from dedupcrawl.foresee.foresight import ForesightRegistry, exchange
+from dedupcrawl.foresee.rule_learner import SITE_WIDE
+from dedupcrawl.foresee.url_rules import discarder_rule
+from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.sites.registrable_domain import site_of
+from dedupcrawl.utils.formatting import share
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Iterable, Sequence
@@ -47,6 +52,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
 
+    from dedupcrawl.crawl.items import PageRecorder
     from dedupcrawl.crawl.not_found_monitor import NotFoundMonitor
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
@@ -59,6 +65,16 @@ PROBE_SHARE = 0.05  #: of the foreseen requests that are sent all the same with 
 LAST_PRIORITY = -1_000_000  #: of requests that are postponed
 MAX_REQUESTS = 512  #: requests whose pages may still be judged
 MAX_EXCHANGE_SECONDS = 60.0  #: between two exchanges of evidence, unless a third of the lease is less
+
+SUMMARY_RULES = 5  #: in the summary of the log
+RECORDED_RULES = 200  #: in the report
+
+_OBSERVED = (
+    'DEDUP_FORESEE = "skip" does not send such requests (%(probes)d were compared, %(probes_wrong)d were no copies)'
+)
+_ACTED = (
+    "%(skipped)d were not sent; %(probes)d were, %(probes_wrong)d of these are no copies; %(revoked)d rules revoked"
+)
 
 POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
 LATE = "dedup_late"  #: the same: the request was postponed because its pattern brings nothing new
@@ -83,6 +99,7 @@ class RequestState:
     rules: tuple[str, ...] = ()  #: that are probed by it
     through: tuple[str, ...] = ()  #: rules whose last probes led to it
     again: str = ""  #: key of the stored request, in hexadecimal digits
+    is_touchable: bool = False  #: whether it could have been skipped
     form: int = 0  #: hash of the canonical form of its URL; 0: no rule acts
 
 
@@ -94,6 +111,7 @@ class ForesightManager:
         options: the settings in force.
         client: of the store.
         stats: count and log.
+        recorder: of the rules.
         not_found: recognises pages that are not found; they say nothing about others.
     """
 
@@ -103,9 +121,11 @@ class ForesightManager:
         options: Options,
         client: StoreClient,
         stats: CrawlStats,
+        recorder: PageRecorder,
+        *,
         not_found: NotFoundMonitor | None = None,
     ) -> None:
-        self._crawler, self._client, self._stats = crawler, client, stats
+        self._crawler, self._client, self._stats, self._recorder = crawler, client, stats, recorder
         self._patterns, self._not_found = PatternManager(), not_found
         self._mode = "" if options.item_fields else options.foresee  # rules are learnt from pages
         self._changes_crawl = options.changes_crawl
@@ -122,6 +142,8 @@ class ForesightManager:
         self._logged: set[str] = set()  # rules
         self._chance = random.Random()  # noqa: S311  # chooses probes
         self._background = BackgroundTaskGroup()
+        self._decided = 0  # requests
+        self._copies = self._copy_bytes = 0  # dropped pages, and the bytes of their bodies
         self._works = 0  # coroutines that may send requests
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self._is_closed = False
@@ -145,12 +167,14 @@ class ForesightManager:
 
     async def decide(self, request: Request) -> RequestOutcome:
         """Decide what is done with a request; remember one that is sent until its page is judged."""
+        self._decided += 1
         site, purpose = site_of(request.url), purpose_of(request)
         await self._know(site)
         meta, rules = request.meta, self._registry.rules(site)
         form = rules.form(request.url, purpose) if self._changes_crawl else 0
         state = RequestState(purpose, through=tuple(meta.get(THROUGH, ())), again=meta.get(AGAIN, ""), form=form)
         if is_touchable(request):
+            state = replace(state, is_touchable=True)
             page = rules.predict(request.url, purpose)
             if page is not None:
                 return await self._decide_foreseen(request, site, page, state)
@@ -204,6 +228,8 @@ class ForesightManager:
         if not pattern or await self._store_skipped(request, site, (RULE.format(pattern),), state.purpose) is None:
             return RequestOutcome.SENT
         self._patterns.skipped(site, pattern)
+        if not self._patterns.barren_pattern(request):  # a page was new while the request was stored
+            self._start(self._send_again(site, [RULE.format(pattern)]))
         return RequestOutcome.SKIPPED
 
     def exhausted_rank(self, request: Request) -> int:
@@ -221,6 +247,7 @@ class ForesightManager:
         if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time())):
             return None
         self._stats.count("skipped")
+        self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
         self._resent.discard(key)
         return key
 
@@ -273,7 +300,7 @@ class ForesightManager:
 
     # -- verdicts -----------------------------------------------------------------------------
 
-    def verdict_given(self, verdict: Verdict) -> None:
+    def verdict_given(self, verdict: Verdict, size: int) -> None:
         """Handle the signal: learn from a dropped page at once, and from a kept one when it is stored."""
         url = verdict.url
         site = site_of(url)
@@ -283,8 +310,13 @@ class ForesightManager:
         content = content_of(verdict)
         if state is None or content is None or (self._not_found is not None and self._not_found.has_matched(url)):
             return
+        if not verdict.keep:
+            self._copies += 1
+            self._copy_bytes += size
+        if self._mode == "observe" and state.page is None and state.is_touchable:
+            state = self._foreseen_late(url, state)
         if state.page is not None or state.rules:
-            self._count_probe(site, state, is_copy=not verdict.keep)
+            self._count_probe(url, state, is_copy=not verdict.keep)
         if verdict.keep and state.through and verdict.status is Status.UNIQUE:
             self._refuted(site, self._rules_with(site, state.through), f"{url} was reached through its copies only")
         if state.again:
@@ -303,6 +335,12 @@ class ForesightManager:
             self._start(self._send_again(site, again))
         if self._not_found is not None:
             self._not_found.page_judged(verdict.url)
+
+    def _foreseen_late(self, url: str, state: RequestState) -> RequestState:
+        """Foresee a page when it is judged: its request would have been postponed until its first copy was judged."""
+        page = self._registry.rules(site_of(url)).predict(url, state.purpose)
+        self._stats.count("foreseen", int(page is not None))
+        return replace(state, page=page)
 
     def outcome_known(self, verdict: Verdict, outcome: str) -> None:
         """Handle the signal: a page was stored, or will not be."""
@@ -331,7 +369,8 @@ class ForesightManager:
             logger.info(message, what, extra={"spider": self._crawler.spider})
         self._logged.update(active)
 
-    def _count_probe(self, site: str, state: RequestState, *, is_copy: bool) -> None:
+    def _count_probe(self, url: str, state: RequestState, *, is_copy: bool) -> None:
+        site = site_of(url)
         rules = state.page.rules if state.page is not None else self._rules_with(site, state.rules)
         self._stats.count("probes")
         self._stats.count("probes_wrong", int(not is_copy))
@@ -342,13 +381,13 @@ class ForesightManager:
                 self._audits[rule.text].right += 1
         self._changed.add(site)
         if not is_copy:
-            self._refuted(site, rules, "a page that it foresaw is no copy")
+            self._refuted(site, rules, f"{url} is no copy", url)
 
     def _rules_with(self, site: str, texts: Collection[str]) -> list[RuleState]:
         return [rule for rule in self._registry.rules(site).active_rules() if rule.text in texts]
 
-    def _refuted(self, site: str, rules: Iterable[RuleState], why: str) -> None:
-        lost = self._registry.rules(site).refute(rules)
+    def _refuted(self, site: str, rules: Iterable[RuleState], why: str, url: str = "") -> None:
+        lost = self._registry.rules(site).refute(rules, url)
         if lost:
             self._report_refuted(site, lost, why)
 
@@ -386,7 +425,10 @@ class ForesightManager:
         if probed:
             request.meta[THROUGH] = list(probed)
         self._resent.add(skipped.key)
-        self._stats.count("sent_again" if not probed else "audited")
+        if probed:
+            self._stats.count("audited")
+        else:
+            self._stats.count("sent_again")
         engine.crawl(request)
 
     async def _done(self, site: str, key: str) -> None:
@@ -439,6 +481,30 @@ class ForesightManager:
         for site in {place.site for place in audit.places}:
             self._refuted(site, self._rules_with(site, (audit.text,)), "too few of its probes could be judged")
             await self._send_again(site, (audit.text,))
+
+    def sum_up(self) -> None:
+        """Log how many requests were foreseen, and by which rules; record these."""
+        counts, foreseen = self._stats.counts, self._stats.counts["foreseen"]
+        if not foreseen:
+            return
+        message = (
+            "Foreseen: %(foreseen)d of %(all)d requests (%(share)s) lead to copies of pages of this crawl; %(fate)s"
+        )
+        fate = _OBSERVED if self._mode == "observe" else _ACTED
+        numbers = {name: counts[name] for name in ("skipped", "probes", "probes_wrong", "revoked")}
+        what = {"foreseen": foreseen, "all": self._decided, "share": share(foreseen, self._decided)}
+        logger.info(message, {**what, "fate": fate % numbers}, extra={"spider": self._crawler.spider})
+        for site, rule in self.used_rules()[:RECORDED_RULES]:
+            self._recorder.record_rule(rule_row(site, rule))
+        shown = [f"{rule.text} ({rule.numbers})" for _, rule in self.used_rules()]
+        more = f", and {len(shown) - SUMMARY_RULES} more" if len(shown) > SUMMARY_RULES else ""
+        rules = {"rules": ", ".join(shown[:SUMMARY_RULES]) + more}
+        logger.info("Rules: %(rules)s", rules, extra={"spider": self._crawler.spider})
+
+    def used_rules(self) -> list[tuple[str, RuleState]]:
+        """Return the rules that have foreseen a page with their sites, the most useful first."""
+        rules = [(site, rule) for site, known in self._registry for rule in known.rules if rule.requests]
+        return sorted(rules, key=lambda each: each[1].requests, reverse=True)
 
     # -- the store ----------------------------------------------------------------------------
 
@@ -508,6 +574,23 @@ class ForesightManager:
             return
         except Exception as error:  # noqa: BLE001  # an error of ours must not end the crawl
             self._stats.crashed("the rules of a site", error)
+
+
+def rule_row(site: str, rule: RuleState) -> RuleRow:
+    """Return a rule as the report shows it."""
+    discarder = None if rule.scope == SITE_WIDE else discarder_rule(rule.text)
+    return RuleRow(
+        site=site,
+        text=rule.text,
+        groups=rule.good,
+        requests=rule.requests,
+        probes=rule.probes,
+        wrong=rule.wrong,
+        active=rule.is_active,
+        copy=rule.example[0],
+        of=rule.example[1],
+        discarder="" if discarder is None else json.dumps(discarder),
+    )
 
 
 def purpose_of(request: Request) -> str:

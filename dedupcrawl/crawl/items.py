@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.page_view import PageView
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.decision import Claim, Verdict
-    from dedupcrawl.ledger.ledger_schema import Compare, EntryState
+    from dedupcrawl.ledger.ledger_schema import Compare, EntryState, RuleRow
     from dedupcrawl.page import Page
     from dedupcrawl.sites.site_memory import SiteTracker
     from dedupcrawl.stores.base import Candidate, Record
@@ -156,6 +156,9 @@ class PageRecorder:
 
     def record_saved_requests(self, claim: ItemClaim, requests: int) -> None:
         """Record how many requests a dropped page saved."""
+
+    def record_rule(self, rule: RuleRow) -> None:
+        """Record a rule by which requests were foreseen."""
 
     async def close(self) -> None:
         """End the record; returns when it is written."""

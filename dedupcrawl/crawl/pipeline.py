@@ -262,6 +262,7 @@ class DedupPipeline:
             await self._claims.close()
             self._context.judge.fields.warn()
             self._stats.log_summary()
+            self._context.foresight.sum_up()
             if self._overwritten is not None:
                 counts = self._stats.counts
                 self._overwritten.sum_up(counts["dropped"], counts["duplicate/unchanged"])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options, ReportOptions
     from dedupcrawl.decision import Verdict
     from dedupcrawl.ledger.ledger_appender import LedgerFileWriter
-    from dedupcrawl.ledger.ledger_schema import Compare
+    from dedupcrawl.ledger.ledger_schema import Compare, RuleRow
     from dedupcrawl.sites.site_memory import SiteTracker
 
 logger = logging.getLogger(__name__)
@@ -116,6 +116,11 @@ class LedgerRecorder(PageRecorder):
         if self._writer is not None and claim.entry is not None:
             self._writer.ledger.add_saved_requests(claim.entry, requests)
 
+    def record_rule(self, rule: RuleRow) -> None:
+        """Add a rule to the ledger."""
+        if self._writer is not None:
+            self._writer.ledger.set_rule(rule)
+
     async def close(self) -> None:
         """Write the rest of the ledger and make the report, in a thread: other crawls may go on."""
         writer, self._writer = self._writer, None
@@ -189,6 +194,7 @@ class SignallingRecorder(PageRecorder):
         self._recorder = recorder
         self.open, self.count, self.close = recorder.open, recorder.count, recorder.close  # type: ignore[method-assign]
         self.record_saved_requests = recorder.record_saved_requests  # type: ignore[method-assign]
+        self.record_rule = recorder.record_rule  # type: ignore[method-assign]
 
     def record_verdict(
         self, claim: ItemClaim, subject: Page | Verdict | None, size: int, response: ResponseState | None = None

@@ -243,6 +243,11 @@ def namespace_in(settings: BaseSettings) -> str | None:
     return _text(_given(settings), "namespace") or None
 
 
+def store_in(settings: BaseSettings) -> str:
+    """Return the URL of the store that the crawls of a project have; raises ``SettingError``."""
+    return _store(_given(settings), settings)
+
+
 def names_feeds(settings: BaseSettings) -> bool:
     """Whether a project names feeds, or a command line does."""
     return bool(settings["FEEDS"] or settings["FEED_URI"])

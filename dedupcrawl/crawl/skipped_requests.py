@@ -16,6 +16,7 @@ from scrapy.utils.request import request_from_dict
 
 from dedupcrawl.crawl.concurrency import OneShotEvent, TurnQueue
 from dedupcrawl.errors import StoreError
+from dedupcrawl.stores.notes import MAX_NOTE_BYTES, NoteTables, encoded_site
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -110,7 +111,14 @@ class SkippedRequestQueue:
 
     async def add(self, site: str, note: SkippedEntry) -> bool:
         """Store a request; return False if it must be sent: the store has no room for it, or does not answer."""
-        if self._totals.get(site, 0) >= MAX_SKIPPED:
+        value = note.pack()
+        keeps = type(self._client.dedup.store.notes) is not NoteTables  # a store of somebody else may keep no notes
+        if (
+            not keeps
+            or self._totals.get(site, 0) >= MAX_SKIPPED
+            or len(value) > MAX_NOTE_BYTES
+            or not encoded_site(site)
+        ):
             return False
         pending = _PendingEntry(site, note)
         if not self._client.is_remote:
@@ -119,6 +127,11 @@ class SkippedRequestQueue:
         self._queue.add([pending], FLUSH_SECONDS)
         await pending.stored.wait()
         return pending.is_stored
+
+    def _has_room(self, site: str, note: SkippedEntry) -> bool:
+        """Whether the store keeps notes, and this one is not too large."""
+        keeps_notes = type(self._client.dedup.store.notes) is not NoteTables
+        return keeps_notes and bool(encoded_site(site)) and len(note.pack()) <= MAX_NOTE_BYTES
 
     async def _store(self, pending: Sequence[_PendingEntry]) -> None:
         by_site: dict[str, list[_PendingEntry]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -16,6 +16,8 @@ from dedupcrawl.foresee.rule_learner import RuleState, SiteRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from dedupcrawl.stores.notes import NoteTables
 
 MAX_SITES = 512  #: in memory; those that were met longest ago are loaded again
 MAX_STORED_RULES = 64  #: of one site
@@ -26,19 +28,6 @@ RULES, COUNTS = "rules", "rule-counts"  #: tables: what is known of a rule, and 
 _COUNTED = ("good", "refuted", "probes", "wrong", "skipped")  #: fields of a rule that workers add up
 
 RuleCounts = tuple[int, ...]  #: in the order of ``_COUNTED``
-
-
-class NotesClient(Protocol):
-    """The notes of a store that are needed here; see ``stores/notes.py``."""
-
-    def read_all(self, table: str, site: str) -> dict[bytes, bytes]:
-        """Return all notes of a site in a table."""
-
-    def write(self, table: str, site: str, values: Mapping[bytes, bytes | None], limit: int) -> None:
-        """Write notes; None removes one."""
-
-    def add(self, table: str, site: str, deltas: Mapping[bytes, int]) -> dict[bytes, int]:
-        """Add to counters, and return their totals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +108,7 @@ class ForesightRegistry:
         return state.rules.adopted(acted) if received.counts else []
 
 
-def exchange(notes: NotesClient, site: str, sent: SiteEvidence) -> SiteEvidence:
+def exchange(notes: NoteTables, site: str, sent: SiteEvidence) -> SiteEvidence:
     """Add evidence to that in the store, and return the totals of all rules of the site. May be called in any thread.
 
     Raises ``StoreError``.
@@ -127,7 +116,7 @@ def exchange(notes: NotesClient, site: str, sent: SiteEvidence) -> SiteEvidence:
     if sent.described:
         values = {text.encode(): value for text, value in sent.described.items()}
         notes.write(RULES, site, values, MAX_STORED_RULES)
-    described = {key.decode(): value for key, value in notes.read_all(RULES, site).items()}
+    described = {key.decode("ascii", "replace"): value for key, value in notes.read_all(RULES, site).items()}
     texts = {**sent.counts, **described}
     deltas = {
         _key(text, name): delta for text in texts for name, delta in zip(_COUNTED, _sent(sent, text), strict=True)
@@ -137,7 +126,7 @@ def exchange(notes: NotesClient, site: str, sent: SiteEvidence) -> SiteEvidence:
     return SiteEvidence(counts, described)
 
 
-def stored_rules(notes: NotesClient, site: str) -> Sequence[RuleState]:
+def stored_rules(notes: NoteTables, site: str) -> Sequence[RuleState]:
     """Return the rules of a site in a store, for people; raises ``StoreError``."""
     registry, nothing = ForesightRegistry(), SiteEvidence({})
     registry.incoming(site, nothing, exchange(notes, site, nothing))

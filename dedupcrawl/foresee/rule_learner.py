@@ -28,6 +28,7 @@ from dedupcrawl.foresee.url_rules import (
     rule_text,
     template,
 )
+from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,6 +90,16 @@ class RuleState:
         return NEEDED_GROUPS << min(self.refuted, MAX_REFUTED)
 
     @property
+    def requests(self) -> int:
+        """The number of requests that it has foreseen."""
+        return self.probes + self.skipped
+
+    @property
+    def numbers(self) -> str:
+        """Its use in words."""
+        return f"{counted(self.requests, 'request')}, {counted(self.probes, 'probe')}, {self.wrong} wrong"
+
+    @property
     def is_active(self) -> bool:
         """Whether it acts."""
         return self.good >= self.needed
@@ -132,8 +143,20 @@ class _LearntPage(NamedTuple):
     content: int
     fields: UrlFields  #: its URL
     form: UrlFields  #: its canonical form
+    rules: tuple[RuleState, ...]  #: that have changed it
     of: str = ""  #: URL of the page that it repeats
     earlier: UrlFields | None = None  #: the canonical form of that URL
+
+    def form_for(self, group: ChangeGroup, *, is_active: bool) -> UrlFields:
+        """Return the form of its URL that tells it from the other pages of its group.
+
+        That is the canonical form. For an active rule that changes the URL, it is the URL itself: two rules that change
+        the same would else hide each other's counter-examples.
+        """
+        if not is_active:
+            return self.form
+        is_used = any(rule.group is group for rule in self.rules) or group.apply(self.fields) is not self.fields
+        return self.fields if is_used else self.form
 
 
 class _WatchedGroup:
@@ -152,6 +175,12 @@ class _WatchedGroup:
         """The rules that act."""
         own = [rule for rule in self.rules.values() if rule.is_active]
         return own if self.site_wide is None else [*own, self.site_wide]
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Its use: a rule for one value is replaced before others, since noise has many values."""
+        has_value = any(change.kind is ChangeKind.VALUE for change in self.group.changes)
+        return not has_value, sum(rule.good + rule.refuted for rule in self.rules.values())
 
     def rule_for(self, scope: str) -> RuleState | None:
         """Return the rule that acts under a template."""
@@ -204,12 +233,10 @@ class SiteRules:
 
     # -- predictions --------------------------------------------------------------------------
 
-    def canonical(self, fields: UrlFields, without: _WatchedGroup | None = None) -> CanonicalResult:
+    def canonical(self, fields: UrlFields) -> CanonicalResult:
         """Return the form of a URL that the active rules give it."""
         used = []
         for watched in self._active:
-            if watched is without:
-                continue
             changed = watched.group.apply(fields)
             if changed is fields:
                 continue
@@ -227,17 +254,16 @@ class SiteRules:
         """Return the page whose copy a URL leads to; None if that is not known."""
         if not self._active:
             return None
-        fields, used = self.canonical(parse_url(url))
+        raw = parse_url(url)
+        fields, used = self.canonical(raw)
         page = self._pages.get(hash((purpose, fields))) if used else None
         if page is not None:
             return ForeseenPage(page.content, used)
-        scope, form = template(fields), _form(fields)
+        scope, own = template(fields), (_form(fields), _form(raw), MIXED)
         for watched in self._active:
             rule = watched.rule_for(scope)
             page = self._pages.get(hash((purpose, watched.seed, fields))) if rule is not None else None
-            if rule is None or page is None or page.form == MIXED:
-                continue
-            if rule in used or page.form != form:
+            if rule is not None and page is not None and page.form not in own:
                 return ForeseenPage(page.content, used if rule in used else (*used, rule))
         return None
 
@@ -274,11 +300,19 @@ class SiteRules:
 
     def _read(self, url: str, content: int, purpose: str) -> _LearntPage:
         fields = parse_url(url)
-        return _LearntPage(url, purpose, content & 0xFFFFFFFF, fields, self.canonical(fields).fields)
+        return _LearntPage(url, purpose, content & 0xFFFFFFFF, fields, *self.canonical(fields))
 
-    def refute(self, rules: Iterable[RuleState]) -> list[RuleState]:
-        """Switch rules off after a prediction by all of them was wrong; return those that acted."""
-        acted = [rule for rule in rules if self._acts(rule)]
+    def refute(self, rules: Iterable[RuleState], url: str = "") -> list[RuleState]:
+        """Switch rules off after a prediction by all of them was wrong; return those that acted.
+
+        Args:
+            rules: that have led to the prediction.
+            url: that was foreseen; other rules that change it would foresee the same.
+        """
+        fields = parse_url(url)
+        others = [each for each in self._active if url and each.group.apply(fields) is not fields]
+        found = (each.rule_for(template(each.group.apply(fields))) for each in others)
+        acted = list({id(rule): rule for rule in (*rules, *filter(None, found)) if self._acts(rule)}.values())
         for rule in acted:
             watched = self._groups.get(rule.group)
             if watched is None:
@@ -308,7 +342,7 @@ class SiteRules:
             return None
         idle = [key for key, each in self._groups.items() if not each.active and not each.site_wide]
         if len(idle) >= MAX_GROUPS:
-            del self._groups[min(idle, key=lambda key: sum(rule.good for rule in self._groups[key].rules.values()))]
+            del self._groups[min(idle, key=lambda key: self._groups[key].rank)]
         self._groups[group] = watched = _WatchedGroup(group)
         return watched
 
@@ -339,7 +373,7 @@ class SiteRules:
             rule = watched.rules[scope] = RuleState(watched.group, scope)
         if rule is None:
             return False
-        own = self.canonical(page.fields, without=watched).fields if watched in self._active else page.form
+        own = page.form_for(watched.group, is_active=watched in self._active)
         place, entry = hash((page.purpose, watched.seed, key)), TableEntry(page.content, _form(own))
         first = self._pages.get(place) or self._first_of(watched, page, key)
         if first is None:
@@ -387,7 +421,7 @@ class SiteRules:
         """Add a page to its group without counting it as evidence."""
         place = hash((page.purpose, watched.seed, watched.group.apply(page.form)))
         if self._pages.get(place) is None:
-            own = self.canonical(page.fields, without=watched).fields
+            own = page.form_for(watched.group, is_active=True)
             self._pages.put(place, TableEntry(page.content, _form(own), counted=True))
 
     # -- evidence of others -------------------------------------------------------------------
@@ -422,10 +456,10 @@ class SiteRules:
 
 
 def is_storable(group: ChangeGroup, scope: str) -> bool:
-    """Whether the text of a rule is short, and is read as the same rule."""
+    """Whether the text of a rule can be a key of a note, and is read as the same rule."""
     text = rule_text(group, scope)
     try:
-        return len(text) <= MAX_RULE_CHARS and parse_rule(text) == (group, scope)
+        return text.isascii() and len(text) <= MAX_RULE_CHARS and parse_rule(text) == (group, scope)
     except DamageError:
         return False
 

@@ -15,6 +15,7 @@ from dedupcrawl.ledger.ledger_schema import (
     Entry,
     LedgerLimits,
     Outcome,
+    RuleRow,
     ledger_errors,
     load_comparisons,
     load_verdict,
@@ -179,6 +180,13 @@ class Ledger(ClosingContext):
         """Why the ledger is incomplete, as sentences."""
         found = self._query("SELECT value FROM state WHERE name LIKE 'trouble/%' ORDER BY name")
         return tuple(value for (value,) in found)
+
+    @property
+    def rules(self) -> tuple[RuleRow, ...]:
+        """The rules by which requests were foreseen, the most useful first."""
+        found = self._query("SELECT value FROM state WHERE name LIKE 'rule/%'")
+        rows = [RuleRow(**json.loads(value)) for (value,) in found]
+        return tuple(sorted(rows, key=lambda row: (-row.requests, row.site, row.text)))
 
     # -- listed pages -------------------------------------------------------------------------
 

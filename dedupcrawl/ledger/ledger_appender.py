@@ -8,7 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -40,7 +40,7 @@ from dedupcrawl.utils.resources import ClosingContext
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from dedupcrawl.ledger.ledger_schema import Comparison, Entry, LedgerLimits
+    from dedupcrawl.ledger.ledger_schema import Comparison, Entry, LedgerLimits, RuleRow
 
 T = TypeVar("T")
 
@@ -76,12 +76,13 @@ class WriteBatch:
     changed: dict[int, EntryState] = field(default_factory=dict)  #: updated pages, by id
     counters: UnwrittenCounts = field(default_factory=UnwrittenCounts)
     problems: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, str] = field(default_factory=dict)  #: JSON by site and text
     lost: int = 0  #: pages that could not be written
     size: int = 0  #: characters of the texts
 
     def __bool__(self) -> bool:
         """Whether the batch has any changes."""
-        return bool(self.entries or self.changed or self.counters or self.problems or self.lost)
+        return bool(self.entries or self.changed or self.counters or self.problems or self.rules or self.lost)
 
     @property
     def is_large(self) -> bool:
@@ -94,6 +95,7 @@ class WriteBatch:
         lost = {handle.id for handle, *_ in other.entries}
         self.changed |= {handle.id: handle for handle in other.changed.values() if handle.id not in lost}
         self.problems = {**other.problems, **self.problems}
+        self.rules = {**other.rules, **self.rules}
         self.lost += other.lost + len(lost)
 
 
@@ -309,6 +311,7 @@ class LedgerTables:
         state |= {"width": self._width, "last_page": self.last_page, "lost": self._state("lost", 0) + batch.lost}
         state |= {f"threshold/{name}": value for name, value in batch.counters.thresholds.items()}
         state |= {f"trouble/{kind}": sentence for kind, sentence in batch.problems.items()}
+        state |= {f"rule/{name}": rule for name, rule in batch.rules.items()}
         self._connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
 
     def _state(self, name: str, default: int) -> int:
@@ -406,6 +409,13 @@ class LedgerFileWriter(ClosingContext):
         """Store why the report is incomplete; only the first sentence of a kind is stored."""
         with self._batch_lock:
             self._batch.problems.setdefault(kind, storable(sentence, MAX_PROBLEM_CHARS))
+
+    def set_rule(self, rule: RuleRow) -> None:
+        """Store a rule by which requests were foreseen; it replaces that of an earlier run."""
+        with self._batch_lock:
+            self._batch.rules[storable(f"{rule.site} {rule.text}", MAX_PROBLEM_CHARS)] = dump_json(
+                asdict(rule)
+            ).decode()
 
     @property
     def is_due(self) -> bool:

@@ -83,6 +83,22 @@ class Entry:
     comparisons: tuple[Comparison, ...] = ()  #: the related page first, then near misses, most similar first
 
 
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule of a site by which requests were foreseen to lead to copies."""
+
+    site: str
+    text: str  #: such as "?ref=* on shop.example/item/#"
+    groups: int  #: groups of pages that are its evidence
+    requests: int  #: foreseen requests: skipped ones and probes
+    probes: int  #: foreseen pages that were downloaded, and compared
+    wrong: int  #: of them, those that were no copies
+    active: bool  #: whether it acts
+    copy: str  #: URL of a copy
+    of: str  #: URL of the page that it repeats
+    discarder: str = ""  #: the rule for ``duplicate-url-discarder``, as JSON; "" if it has no such rule
+
+
 @dataclass(slots=True)
 class EntryState:
     """A page in the ledger; identifies it in later updates."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedupcrawl.errors import SettingError, StoreError
+from dedupcrawl.errors import MissingPackageError, SettingError
 from dedupcrawl.stores.base import scheme_json
 from dedupcrawl.stores.lmdb import LmdbStore, namespaces_of
 from dedupcrawl.stores.redis.address import SHARDED, URL_FORMS, is_server, read_address
@@ -57,6 +57,7 @@ def open_store(
         reset: whether to remove the namespace with its configuration first. It must have no other user.
 
     Raises:
+        MissingPackageError: the store is on a server, and the extra ``redis`` is not installed.
         SettingError: the URL or the namespace is not accepted.
         StoreInUseError: the namespace is to be reset, and another process or object has it open.
         StoreMismatchError: the store was filled under another scheme.
@@ -112,15 +113,13 @@ def _open_on_server(url: str, namespace: str, configuration: str | None, **optio
 
 @contextmanager
 def _requires_redis(url: str) -> Iterator[None]:
-    """Raise ``StoreError`` if the client library is not installed."""
+    """Raise ``MissingPackageError`` if the client library is not installed, or too old."""
     try:
         yield
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "redis":
             raise
-        raise StoreError(
-            f"The store {hide_password(url)} needs the package redis: pip install 'redis>=7.2.1'."
-        ) from error
+        raise MissingPackageError(f"The store {hide_password(url)}", "redis", "redis") from error
 
 
 def _folder(url: str) -> Path:

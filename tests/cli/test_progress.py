@@ -184,3 +184,19 @@ def test_an_error_restores_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None
     with terminal(monkeypatch) as end, pytest.raises(OSError, match="gone"):
         fail()
     assert CURSOR in end.text().rpartition("reading")[2]
+
+
+def test_without_a_terminal_a_line_every_half_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("dedupcrawl.cli.console.time.monotonic", lambda: now[0])
+    with ConsoleProgress("documents") as bars:
+        bars.begin("reading", 1000)
+        for _ in range(10):
+            now[0] += 7.0
+            bars.advance(100, 50)
+    assert capsys.readouterr().err.splitlines() == [
+        "reading: 250 documents, 7/s, 50%, 35 s left",
+        "reading: 500 documents, 7/s, 100%, 0.0 s left",
+    ]

@@ -13,6 +13,7 @@ from scrapy.commands.crawl import Command as CrawlCommand
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.crawl.addon import LOOKING_COMMANDS, looking_command
+from dedupcrawl.stores import list_namespaces
 from tests.crawl.running import PATIENCE
 from tests.crawl.site import plain, text
 from tests.forking import processes
@@ -99,7 +100,7 @@ def test_who_looks_at_a_page_leaves_no_trace(site: Site, tmp_path: Path) -> None
         ("shell", url, "-c", "response.meta['dedup'].page.text[:9]"),
         ("fetch", url),
         ("parse", url, "--spider", "looked", "--pipelines"),
-        ("bench", "-s", "CLOSESPIDER_TIMEOUT=1", "-s", f"DEDUP_STORE=lmdb://{tmp_path}/elsewhere"),
+        ("bench", "-s", "CLOSESPIDER_TIMEOUT=1"),
         ("check",),
         ("view", url),
     )
@@ -109,7 +110,6 @@ def test_who_looks_at_a_page_leaves_no_trace(site: Site, tmp_path: Path) -> None
         assert process.exitcode == 0, project.said(*command)
         assert "Traceback" not in project.said(*command)
     assert project.files() == before
-    assert not (tmp_path / "elsewhere").exists()
     for command in commands[:4]:
         assert f"`scrapy {command[0]}` leaves no trace" in project.said(*command)
     assert "1 contracts" not in project.said("check")
@@ -118,6 +118,36 @@ def test_who_looks_at_a_page_leaves_no_trace(site: Site, tmp_path: Path) -> None
     assert text(1)[:40] in project.said("parse")
     with Deduplicator(f"lmdb://{project.folder}/.scrapy/dedup", "looked") as store:
         assert store.info().pages == 1
+
+
+def test_a_store_on_the_command_line_is_used_all_the_same(site: Site, tmp_path: Path) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+    project = Project(tmp_path, url)
+    where = f"lmdb://{tmp_path}/elsewhere"
+    parsed = project.start("parse", url, "--spider", "looked", "--pipelines", "-s", f"DEDUP_STORE={where}")
+    parsed.join(PATIENCE)
+    said = (tmp_path / "parse.log").read_text()
+    assert parsed.exitcode == 0, said
+    assert "leaves no trace" not in said
+    assert not (project.folder / "report.html").exists()
+    assert list_namespaces(where) == ["looked"]
+
+
+def test_the_commands_of_dedupcrawl_are_a_command_of_scrapy(site: Site, tmp_path: Path) -> None:
+    url = site.put("/a", plain("Ice", text(1)))
+    project = Project(tmp_path, url)
+    for command, expected in (
+        (("dedup", "store", "info"), "error: There is no store in the folder"),
+        (("crawl", "looked"), "1 kept"),
+        (("dedup", "store", "info", "--json"), '"pages": 1'),
+        (("dedup", "explain", url), url),
+        (("dedup", "report", "-o", "store.html"), "store.html: "),
+        (("dedup", "help"), "Usage: scrapy dedup"),
+    ):
+        process = project.start(*command)
+        process.join(PATIENCE)
+        assert expected in project.said(*command), command
+    assert (project.folder / "store.html").exists()
 
 
 @pytest.mark.parametrize("name", LOOKING_COMMANDS)

@@ -39,7 +39,7 @@ def test_stores_on_this_machine_do_not_load_the_client_of_a_server(tmp_path: Pat
 WITHOUT = """
 import sys
 sys.modules["redis"] = None
-from dedupcrawl.errors import StoreError
+from dedupcrawl.errors import MissingPackageError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 url = "redis://:hunter2@127.0.0.1/0"
 for ask in (
@@ -49,14 +49,14 @@ for ask in (
 ):
     try:
         ask()
-    except StoreError as error:
+    except MissingPackageError as error:
         print(error)
 """
 
 
 def test_a_missing_client_is_reported_in_one_sentence() -> None:
     said = ran(WITHOUT).splitlines()
-    package = "needs the package redis: pip install 'redis>=7.2.1'."
+    package = "needs the package redis: pip install 'dedupcrawl[redis]'"
     assert said == [f"The store redis://:***@127.0.0.1/0 {package}"] * 3
 
 

@@ -16,11 +16,11 @@ from dedupcrawl.tools.report.report_model import ListedPage, SourcePair, SourceR
 from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dedupcrawl.ledger.ledger import LedgerRow, Run
-    from dedupcrawl.ledger.ledger_schema import Comparison
+    from dedupcrawl.ledger.ledger_schema import Comparison, RuleRow
     from dedupcrawl.tools.report.report_model import PageRow, PairKey, Report
     from dedupcrawl.utils.iteration import Progress
 
@@ -76,6 +76,7 @@ class _LedgersReader:
             pairs=self._pairs,
             notes=tuple(self._notes(clusters, counts)),
             sites=self._sites.notices,
+            rules=merge_rules(rule for ledger in ledgers for rule in ledger.rules),
             slices=merge_slices((ledger.width, ledger.slices) for ledger in ledgers),
             hosts=merge_hosts(host for ledger in ledgers for host in ledger.hosts),
             flows=merge_flows(flow for ledger in ledgers for flow in ledger.flows),
@@ -224,6 +225,15 @@ class _LedgersReader:
                 is_earlier = row.id < new.id if each == number else row.entry.time <= new.entry.time
                 if is_earlier:
                     yield each, row
+
+
+def merge_rules(rules: Iterable[RuleRow]) -> tuple[RuleRow, ...]:
+    """Return each rule once. Workers share their counts, so the highest ones are those of all."""
+    found: dict[tuple[str, str], RuleRow] = {}
+    for rule in rules:
+        known = found.get((rule.site, rule.text))
+        found[rule.site, rule.text] = rule if known is None or rule.requests > known.requests else known
+    return tuple(sorted(found.values(), key=lambda rule: (-rule.requests, rule.site, rule.text)))
 
 
 def _add_sizes(one: ClusterCount | None, two: ClusterCount) -> ClusterCount:

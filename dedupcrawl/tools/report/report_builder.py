@@ -37,6 +37,7 @@ class ReportLimits:
     hosts: int = 20_000
     flows: int = 20_000
     sites: int = 50  #: conspicuous ones
+    rules: int = 50
 
 
 def build_report(source: SourceReport, limits: ReportLimits | None = None, progress: Progress | None = None) -> Report:
@@ -103,6 +104,7 @@ class _ReportBuilder:
             made=time.time(),
             figures=source.figures,
             sites=tuple(source.sites()[: limits.sites]),
+            rules=source.rules[: limits.rules],
             slices=source.slices,
             hosts=self._select_hosts(source.hosts),
             flows=self._select_flows(source.flows),

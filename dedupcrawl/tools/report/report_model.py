@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dedupcrawl.detectors.base import Assessment
     from dedupcrawl.ledger.counters import FlowCount, Histogram, HostCount, RunCounts, SliceCount
     from dedupcrawl.ledger.ledger import ClusterCount
+    from dedupcrawl.ledger.ledger_schema import RuleRow
     from dedupcrawl.sites.site_counts import SiteNotice
 
     PairKey = Hashable
@@ -110,6 +111,7 @@ class Report:
     sites: tuple[SiteNotice, ...] = ()  #: conspicuous sites, those with most such pages first
     settings: Mapping[str, str] = field(default_factory=dict)  #: settings that affect verdicts
     notes: tuple[str, ...] = ()  #: what is sampled, what is not stored, what failed
+    rules: tuple[RuleRow, ...] = ()  #: by which requests were foreseen, the most useful first
     slices: tuple[SliceCount, ...] = ()
     hosts: tuple[HostCount, ...] = ()  #: most pages first
     flows: tuple[FlowCount, ...] = ()  #: most pages first
@@ -192,6 +194,7 @@ class SourceReport:
     notes: tuple[str, ...] = ()
     #: returns conspicuous sites; called when ``rows`` were read
     sites: Callable[[], Sequence[SiteNotice]] = tuple
+    rules: tuple[RuleRow, ...] = ()
     slices: tuple[SliceCount, ...] = ()
     hosts: tuple[HostCount, ...] = ()
     flows: tuple[FlowCount, ...] = ()
