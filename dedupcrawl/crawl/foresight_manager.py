@@ -126,7 +126,8 @@ class ForesightManager:
         not_found: NotFoundMonitor | None = None,
     ) -> None:
         self._crawler, self._client, self._stats, self._recorder = crawler, client, stats, recorder
-        self._patterns, self._not_found = PatternManager(), not_found
+        self._patterns = PatternManager() if options.changes_crawl else None
+        self._not_found = not_found
         self._mode = "" if options.item_fields else options.foresee  # rules are learnt from pages
         self._changes_crawl = options.changes_crawl
         self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
@@ -224,17 +225,20 @@ class ForesightManager:
         if LATE not in request.meta:
             self._stats.count("postponed")
             return RequestOutcome.POSTPONED
-        pattern = self._patterns.barren_pattern(request) if self._mode == "skip" else ""
-        if not pattern or await self._store_skipped(request, site, (RULE.format(pattern),), state.purpose) is None:
+        patterns = self._patterns if self._mode == "skip" else None
+        pattern = patterns.barren_pattern(request) if patterns is not None else ""
+        if patterns is None or not pattern:
             return RequestOutcome.SENT
-        self._patterns.skipped(site, pattern)
-        if not self._patterns.barren_pattern(request):  # a page was new while the request was stored
+        if await self._store_skipped(request, site, (RULE.format(pattern),), state.purpose) is None:
+            return RequestOutcome.SENT
+        patterns.skipped(site, pattern)
+        if not patterns.barren_pattern(request):  # a page was new while the request was stored
             self._start(self._send_again(site, [RULE.format(pattern)]))
         return RequestOutcome.SKIPPED
 
     def exhausted_rank(self, request: Request) -> int:
         """Return by how much a request comes after others that are postponed; 0 unless its pattern is exhausted."""
-        return self._patterns.exhausted_rank(request.url) if self._changes_crawl else 0
+        return self._patterns.exhausted_rank(request.url) if self._patterns is not None else 0
 
     async def _store_skipped(self, request: Request, site: str, rules: tuple[str, ...], purpose: str) -> bytes | None:
         """Store a request that is not sent, and return its key; None if it must be sent."""
@@ -264,7 +268,7 @@ class ForesightManager:
         return True
 
     def _send(self, request: Request, state: RequestState) -> None:
-        if self._changes_crawl:
+        if self._patterns is not None:
             self._patterns.sent(request)
         self._requests[request.url.partition("#")[0]] = state
         while len(self._requests) > MAX_REQUESTS:
@@ -281,11 +285,13 @@ class ForesightManager:
 
     def answered(self, url: str) -> None:
         """Count a page that was downloaded for its pattern."""
-        self._patterns.answered(url)
+        if self._patterns is not None:
+            self._patterns.answered(url)
 
     def mark(self, request: Request, found_on: str) -> None:
         """Note in a request where it was found."""
-        self._patterns.mark(request, found_on)
+        if self._patterns is not None:
+            self._patterns.mark(request, found_on)
 
     def page_without_items(self, url: str) -> None:
         """Handle a page of which the spider has yielded no item, so that there is no verdict on it."""
@@ -304,8 +310,8 @@ class ForesightManager:
         """Handle the signal: learn from a dropped page at once, and from a kept one when it is stored."""
         url = verdict.url
         site = site_of(url)
-        if self._changes_crawl:
-            self._count_for_patterns(verdict, site)
+        if self._patterns is not None:
+            self._count_for_patterns(self._patterns, verdict, site)
         state = self.forget(url)
         content = content_of(verdict)
         if state is None or content is None or (self._not_found is not None and self._not_found.has_matched(url)):
@@ -328,9 +334,9 @@ class ForesightManager:
         else:
             self._learn(url, content, verdict.of or "", state.purpose)
 
-    def _count_for_patterns(self, verdict: Verdict, site: str) -> None:
+    def _count_for_patterns(self, patterns: PatternManager, verdict: Verdict, site: str) -> None:
         """Credit the patterns of a new page, and send what was skipped of them; probe its host."""
-        again = [RULE.format(pattern) for pattern in self._patterns.verdict_given(verdict)]
+        again = [RULE.format(pattern) for pattern in patterns.verdict_given(verdict)]
         if again:
             self._start(self._send_again(site, again))
         if self._not_found is not None:

@@ -28,7 +28,7 @@ class Computed(dict[str, Answer]):
         super().__init__()
         self._make = make
 
-    def get(self, path: str, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, path: str, default: Any = None) -> Any:
         """Return an answer."""
         return super().get(path) or Answer(self._make(path).encode())
 
