@@ -69,6 +69,12 @@ def test_what_is_installed_for_everybody_is_nothing_optional() -> None:
     assert "scipy" in names(requires("datasketch") or []), "why datasketch is optional: scipy takes 140 MB"
 
 
+class SparkFrame:
+    """Stands for a DataFrame of Spark."""
+
+    __module__ = "pyspark.sql.classic.dataframe"
+
+
 NEEDED: dict[str, tuple[str, Callable[[], object]]] = {
     "words": ("The detector spotsigs needs the package jieba: pip install 'dedupcrawl[zh]'", lambda: one("spotsigs")),
     "idf": ("The built-in lexicon needs the package jieba: pip install 'dedupcrawl[zh]'", lambda: one("keywords")),
@@ -84,7 +90,11 @@ NEEDED: dict[str, tuple[str, Callable[[], object]]] = {
         "The segmenter rjieba needs the package rjieba: pip install 'dedupcrawl[rjieba]'",
         lambda: Config(segmenter="rjieba"),
     ),
-    "spark": ("Spark needs the package pyspark: pip install 'dedupcrawl[spark]'", lambda: batch.deduplicate),
+    "spark": (
+        "Spark needs the package pyspark: pip install 'dedupcrawl[spark]'",
+        lambda: batch.deduplicate(SparkFrame()),
+    ),
+    "table": ("A table needs the package pyarrow: pip install 'dedupcrawl[batch]'", lambda: batch.deduplicate({})),
 }
 
 

@@ -29,6 +29,7 @@ from dedupcrawl.decision import Verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.fingerprinting import without_fragment
+from dedupcrawl.foresee.foresight import rule_sentences
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.page.model import Page
 from dedupcrawl.stores import open_existing
@@ -88,6 +89,7 @@ def explain(
         against = _other_page(dedup, other, subject, timeout) if other else None
         on_records = None if quick else _scan_progress(stack, dedup)
         found = ExplanationBuilder(premises, dedup.store, on_records).explain(subject, against)
+        found = replace(found, rules=rule_sentences(dedup.store.notes, url))
     if as_json:
         print_json(found.as_dict())
     else:

@@ -46,6 +46,10 @@ def print_explanation(console: Console, found: ExplanationReport, store: str) ->
     console.print(facts_table(_page_rows(found, store), framed=False))
     for remark in found.remarks:
         console.print(Text(f"! {printable(remark, _MAX_URL_CHARS)}", style="yellow"))
+    if found.rules:
+        _print_heading(console, "Rules of its site that change its URL")
+        for rule in found.rules:
+            console.print(Text(printable(rule, 4 * _MAX_URL_CHARS)))
     if found.pair is not None:
         _print_heading(console, "The pair")
         console.print(facts_table(_pair_rows(found.pair, found.verdict), framed=False))

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from dedupcrawl.foresee.rule_learner import RuleState, SiteRules
+from dedupcrawl.foresee.rule_learner import SITE_WIDE, RuleState, SiteRules
+from dedupcrawl.foresee.url_rules import parse_url, template
+from dedupcrawl.sites.registrable_domain import site_of
+from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from dedupcrawl.foresee.url_rules import UrlFields
     from dedupcrawl.stores.notes import NoteTables
 
 MAX_SITES = 512  #: in memory; those that were met longest ago are loaded again
@@ -131,6 +135,24 @@ def stored_rules(notes: NoteTables, site: str) -> Sequence[RuleState]:
     registry, nothing = ForesightRegistry(), SiteEvidence({})
     registry.incoming(site, nothing, exchange(notes, site, nothing))
     return registry.rules(site).rules
+
+
+def rule_sentences(notes: NoteTables, url: str) -> tuple[str, ...]:
+    """Say of each rule in a store that changes a URL whether it acts, and by what evidence; raises ``StoreError``."""
+    fields = parse_url(url)
+    found = []
+    for rule in stored_rules(notes, site_of(url)):
+        changed = rule.group.apply(fields)
+        if changed is not fields and rule.scope in (template(changed), SITE_WIDE):
+            found.append(_sentence(rule, changed))
+    return tuple(found)
+
+
+def _sentence(rule: RuleState, changed: UrlFields) -> str:
+    acts = "acts" if rule.is_active else f"does not act ({counted(rule.needed, 'group')} needed)"
+    evidence = f"{counted(rule.good, 'group')} of pages, {counted(rule.refuted, 'counter-example')} before"
+    example = f"; {rule.example[0]} repeats {rule.example[1]}" if rule.example[1] else ""
+    return f"{rule.text} {acts}: {evidence}; {rule.numbers}{example}. It makes the URL {changed.url}"
 
 
 def _sent(sent: SiteEvidence, text: str) -> RuleCounts:

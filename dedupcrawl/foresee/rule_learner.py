@@ -393,7 +393,8 @@ class SiteRules:
     def _first_of(self, watched: _WatchedGroup, page: _LearntPage, key: UrlFields) -> TableEntry | None:
         """Return a page of a group that was downloaded before the group was watched."""
         if page.earlier is not None and watched.group.apply(page.earlier) == key:
-            return TableEntry(page.content, _form(page.earlier))
+            form = parse_url(page.of) if watched in self._active else page.earlier
+            return TableEntry(page.content, _form(form))
         return self._pages.get(hash((page.purpose, key)))
 
     def _confirm(self, rule: RuleState, own: UrlFields, page: _LearntPage, key: UrlFields) -> None:

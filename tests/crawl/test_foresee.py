@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from markupsafe import escape
+from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
+from dedupcrawl.cli import app
 from dedupcrawl.foresee.rule_learner import NEEDED_GROUPS
 from dedupcrawl.foresee.soft_404 import impossible_url
+from dedupcrawl.ledger.ledger import Ledger
 from tests.crawl.running import IN_TURN, finish, start
 from tests.crawl.site import index, plain, text
 from tests.stores.servers import Server
@@ -132,6 +137,28 @@ def test_a_crawl_that_was_ended_leaves_its_skipped_requests_to_the_next(site: Si
 
     others = range(10_000 + COUNT - 20, 10_000 + COUNT)
     assert titles(first, second) == sorted(f"T{number}" for number in (*range(COUNT), *others))
+
+
+def test_the_log_the_report_and_explain_name_the_rule(site: Site, run: Run, tmp_path: Path) -> None:
+    page, store = tmp_path / "report.html", f"lmdb://{tmp_path}/store"
+    crawled = run(urls=shop(site), settings=settings("skip", DEDUP_REPORT=str(page), DEDUP_STORE=store))
+
+    rule = f"?ref=* on {site.base.removeprefix('http://')}/item/#"
+    assert crawled.lines(f"The rule {rule} acts: 25 groups of pages, no counter-example", "INFO")
+    assert crawled.lines(f"Foreseen: {crawled.dedup['foreseen']} of ", "INFO")
+    assert crawled.lines(f"Rules: {rule} (", "INFO")
+    with Ledger.open(page.with_suffix(".ledger")) as ledger:
+        (row,) = [each for each in ledger.rules if each.text == rule]
+    assert row.active
+    assert row.requests >= crawled.dedup["skipped"] > row.probes > 0 == row.wrong
+    html = page.read_text("utf-8")
+    assert rule in html
+    assert escape(row.discarder) in html
+    done = CliRunner().invoke(app, ["explain", f"{site.base}/item/3?ref=a", "--store", store, "--json"])
+    assert done.exit_code == 0, done.output
+    (sentence,) = [each for each in json.loads(done.stdout)["rules"] if each.startswith(rule)]
+    assert " acts: " in sentence
+    assert sentence.endswith(f"It makes the URL {site.base}/item/3")
 
 
 def test_seeds_and_marked_requests_are_always_sent(site: Site, run: Run) -> None:

@@ -83,6 +83,18 @@ def test_a_copy_is_foreseen_whichever_url_comes_first() -> None:
     assert rules.predict(item(501, "ref=a")) is None
 
 
+def test_pages_from_before_a_rule_are_foreseen_once_a_copy_was_met() -> None:
+    """Their URLs are forgotten, and a segment leads to no URL that was downloaded."""
+    rules = SiteRules()
+    for number in range(200):
+        rules.learn(f"{BASE}/n/{number}/first", number)
+    for number in range(100, 200):
+        rules.learn(f"{BASE}/n/{number}/second-{'ab'[number % 2] * (number % 9)}", number, f"{BASE}/n/{number}/first")
+    assert rules.predict(f"{BASE}/n/3/third") is None
+    rules.learn(f"{BASE}/n/3/second", 3, f"{BASE}/n/3/first")
+    assert rules.predict(f"{BASE}/n/3/third") is not None
+
+
 def test_only_values_of_the_evidence_are_covered() -> None:
     rules = SiteRules()
     pairs(rules, 2 * NEEDED_GROUPS, "page=1")

@@ -99,6 +99,7 @@ class ExplanationReport:
     together: tuple[CounterfactualChange, ...]  #: several constants at once, if no single one of a detector suffices
     constants: tuple[ConstantEntry, ...]
     remarks: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()  #: rules of its site that change its URL, a sentence each
     then: PastVerdict | None = None
     record: Record | None = None  #: None: it has no fingerprint
     met: int = 0  #: records in the store that share a key with it
@@ -119,6 +120,7 @@ class ExplanationReport:
             "together": [each.as_dict() for each in self.together],
             "premises": [each.as_dict() for each in self.constants],
             "remarks": list(self.remarks),
+            "rules": list(self.rules),
         }
 
     def _record(self, record: Record) -> dict[str, Any]:
