@@ -20,7 +20,7 @@ TRAIL, IDLE = "dedup_trail", "dedup_idle"  #: keys of Request.meta
 RULE = "pattern {}"  #: in place of a rule, with the requests that are skipped
 
 
-class PatternRequest(NamedTuple):
+class PatternEntry(NamedTuple):
     """A request that was sent, until its page is judged."""
 
     site: str
@@ -34,7 +34,7 @@ class PatternManager:
 
     def __init__(self) -> None:
         self._sites: dict[str, SitePatternCounts] = {}
-        self._sent: OrderedDict[str, PatternRequest] = OrderedDict()
+        self._sent: OrderedDict[str, PatternEntry] = OrderedDict()
         self._skipped: dict[str, set[str]] = {}  # by site: patterns of which requests were skipped
 
     def exhausted_rank(self, url: str) -> int:
@@ -66,7 +66,7 @@ class PatternManager:
             counts = self._sites[site] = SitePatternCounts()
         pattern = counts.name(url)
         trail = extended(request.meta.get(TRAIL) or (), pattern)
-        self._sent[url] = PatternRequest(site, pattern, trail, counts.is_exhausted(pattern))
+        self._sent[url] = PatternEntry(site, pattern, trail, counts.is_exhausted(pattern))
         while len(self._sent) > MAX_PAGES:
             self._sent.popitem(last=False)
 

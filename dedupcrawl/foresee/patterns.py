@@ -31,14 +31,14 @@ MAX_TRAIL = 6  #: patterns on the way to a page that are credited, the last ones
 ANY, NUMBERED, MORE = "*", "#", "…"
 
 
-class UrlPattern(NamedTuple):
+class PatternNames(NamedTuple):
     """A pattern, and its form that does not distinguish the first segment."""
 
     text: str
     coarse: str
 
 
-def pattern_of(url: str) -> UrlPattern:
+def pattern_of(url: str) -> PatternNames:
     """Return the pattern of a URL.
 
     >>> pattern_of("http://a.example/cal/2025/view?m=1&y=2025").text
@@ -49,7 +49,7 @@ def pattern_of(url: str) -> UrlPattern:
     try:
         parts = urlsplit(url)
     except ValueError:  # of a bracket in the host
-        return UrlPattern("", "")
+        return PatternNames("", "")
     segments = [each for each in parts.path.split("/") if each]
     kinds = [NUMBERED if any(map(str.isdigit, each)) else ANY for each in segments[:MAX_SEGMENTS]]
     first = [segments[0].lower()] if kinds and kinds[0] == ANY else kinds[:1]
@@ -57,7 +57,7 @@ def pattern_of(url: str) -> UrlPattern:
     names = sorted({pair.partition("=")[0] for pair in parts.query.split("&")})[:MAX_NAMES] if parts.query else []
     query = f"?{'&'.join(names)}" if names else ""
     text, coarse = ("/".join([parts.netloc.lower(), *path, *end]) for path in (first + kinds[1:], kinds))
-    return UrlPattern(text + query, coarse + query)
+    return PatternNames(text + query, coarse + query)
 
 
 class PatternCount:
