@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 FIRST_SLOTS = 256  #: of a new table, 16 bytes each
 MAX_SLOTS = 1 << 16  #: 1 MB; beyond that new entries replace others
-_PROBES = 8  #: slots in which an entry may be
+_PROBES = 16  #: slots in which an entry may be
 _LOAD = 0.7  #: share of used slots at which a table grows
 _MASK = (1 << 64) - 1
 _CONTENT_BITS = 32

@@ -289,7 +289,7 @@ class SiteRules:
                 page = page._replace(of=of, earlier=earlier)
         refuted = self._weigh_all(page)
         self._recent.append((url, purpose, page.content))
-        self._pages.put(hash((purpose, page.fields)), TableEntry(page.content, _form(page.fields)))
+        self._enter_url(page)
         return refuted
 
     def _copies(self, page: _LearntPage, of: str) -> list[str]:
@@ -317,12 +317,19 @@ class SiteRules:
             watched = self._groups.get(rule.group)
             if watched is None:
                 continue
-            # A site-wide rule ceases to hold once one of its rules is refuted.
-            for each in watched.rules.values() if rule.scope == SITE_WIDE else (rule,):
+            for each in self._rules_behind(watched, rule, template(watched.group.apply(fields)) if url else ""):
                 each.refute()
         if acted:
             self._rebuild()
         return acted
+
+    def _rules_behind(self, watched: _WatchedGroup, rule: RuleState, scope: str) -> list[RuleState]:
+        """Return what to refute for a rule: a site-wide one ceases to hold once that of any template is refuted."""
+        if rule.scope != SITE_WIDE:
+            return [rule]
+        if not scope:
+            return list(watched.rules.values())
+        return [watched.rules.setdefault(scope, RuleState(watched.group, scope))]
 
     def _acts(self, rule: RuleState) -> bool:
         watched = self._groups.get(rule.group)
@@ -414,9 +421,14 @@ class SiteRules:
             self._pages.clear()
         for url, purpose, content in self._recent:
             page = self._read(url, content, purpose)
-            self._pages.put(hash((purpose, page.fields)), TableEntry(page.content, _form(page.fields)))
+            self._enter_url(page)
             for watched in self._active:
                 self._enter(watched, page)
+
+    def _enter_url(self, page: _LearntPage) -> None:
+        """Add a page under its URL, unless active rules change that: no other URL leads to it then."""
+        if not page.rules:
+            self._pages.put(hash((page.purpose, page.fields)), TableEntry(page.content, _form(page.fields)))
 
     def _enter(self, watched: _WatchedGroup, page: _LearntPage) -> None:
         """Add a page to its group without counting it as evidence."""

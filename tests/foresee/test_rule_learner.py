@@ -168,6 +168,17 @@ def test_a_rule_of_several_templates_holds_for_the_site() -> None:
     assert texts(rules) == set()
 
 
+def test_a_wrong_probe_of_a_site_wide_rule_leaves_the_rules_with_evidence() -> None:
+    rules = SiteRules()
+    for section in ("news", "sport"):
+        pairs(rules, 2 * NEEDED_GROUPS, "utm=x", section=section)
+    rules.learn(item(7, section="travel"), 7)
+    foreseen = rules.predict(item(7, "utm=x", "travel"))
+    assert foreseen is not None
+    assert rules.refute(foreseen.rules, item(7, "utm=x", "travel"))
+    assert {rule.scope for rule in rules.active_rules()} == {"shop.example/news/#", "shop.example/sport/#"}
+
+
 def test_one_template_is_not_the_site() -> None:
     rules = SiteRules()
     pairs(rules, 100, "utm=x")
