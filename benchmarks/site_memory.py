@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.reprints import load_sources, make_reprints
 from benchmarks.results import add_json_option, write_results
-from benchmarks.sites import SETS, SITE_ARTICLES, SITES
+from benchmarks.sites import FIRST_SEED, SETS, SITE_ARTICLES, SITES
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores.site_tables import SiteTables
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not folders:
         print(f"skipped: no page set below {LABELLED} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
         return 0
-    pages = make_reprints(load_sources(folders, 1), 100, SITE_ARTICLES, SITES)
+    pages = make_reprints(load_sources(folders, 1), FIRST_SEED, SITE_ARTICLES, SITES)
     gc.disable()
     rounds = [judging_seconds(pages) for _ in range(options.rounds)]
     seconds, size = sorted(rounds, key=lambda each: each[0][True] / each[0][False])[len(rounds) // 2]

@@ -98,6 +98,7 @@ class SiteView:
     own: str | None = None  #: the compared text without what the site repeats; None: all is compared
     is_template: bool = False  #: whether the site repeats all of the text
     new: int = 0  #: of ``lines``, so many of the last ones stood on no page of the site yet
+    beside: str = ""  #: the text beside the compared one, if its lines are counted too
 
 
 class SiteTables:
