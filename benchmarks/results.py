@@ -85,7 +85,10 @@ def _command() -> str:
         at = given.index("--json")
         del given[at : at + 2]
     program = Path(sys.argv[0])
-    called = f"python -m benchmarks.{program.stem}" if program.parent.name == "benchmarks" else f"python {program}"
+    if program.name == "__main__.py":
+        called = f"python -m benchmarks.{program.parent.name}"
+    else:
+        called = f"python -m benchmarks.{program.stem}" if program.parent.name == "benchmarks" else f"python {program}"
     return " ".join([called, *given])
 
 

@@ -17,6 +17,7 @@ from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.feeds import FeedTracker
 from dedupcrawl.crawl.foresight_manager import ForesightManager
 from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
+from dedupcrawl.crawl.not_found_monitor import NotFoundMonitor
 from dedupcrawl.crawl.recorder import LedgerRecorder, SignallingRecorder
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
 from dedupcrawl.crawl.settings import AUTO, ITEM_MODE, Options, names_feeds
@@ -84,11 +85,12 @@ class CrawlContext:
         reader = ResponseReader(
             options.config.reading, responses, stats, options.page_timeout, large_pages=claims.large_pages
         )
-        judge = PageJudge(options, reader, claims, stats, recorder)
+        not_found = NotFoundMonitor(crawler, client, claims, options, stats) if options.changes_crawl else None
+        judge = PageJudge(options, reader, claims, stats, recorder, not_found=not_found)
         revalidation = None
         if options.revalidate:
             revalidation = RevalidationManager(crawler, options, client, stats, has_feeds=feeds is not None)
-        foresight = ForesightManager(crawler, options, client, stats, recorder)
+        foresight = ForesightManager(crawler, options, client, stats, recorder, not_found=not_found)
         return cls(
             options,
             responses,

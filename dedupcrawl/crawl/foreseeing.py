@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import TextResponse
 
 from dedupcrawl.crawl.context import context_of
-from dedupcrawl.crawl.foresight_manager import AGAIN, LAST_PRIORITY, POSTPONED, THROUGH, RequestOutcome
+from dedupcrawl.crawl.foresight_manager import AGAIN, LAST_PRIORITY, LATE, POSTPONED, THROUGH, RequestOutcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,13 +51,15 @@ class ForeseeingDownloaderMiddleware:
         if fate is RequestOutcome.SKIPPED:
             raise SkippedPage("its page is foreseen to be a copy")
         if fate is RequestOutcome.POSTPONED:
-            meta = {**request.meta, POSTPONED: True}
-            return request.replace(priority=LAST_PRIORITY, dont_filter=True, meta=meta)
+            rank = self._foresight.exhausted_rank(request)
+            meta = {**request.meta, POSTPONED: True, **({LATE: True} if rank else {})}
+            return request.replace(priority=LAST_PRIORITY - rank, dont_filter=True, meta=meta)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Forget a request whose page will not be judged."""
         if response.status in _GONE:
+            self._foresight.answered(request.url)
             self._foresight.page_without_items(request.url)
         elif response.status != 200:
             self._foresight.forget(request.url)
@@ -84,9 +87,12 @@ class ForeseeingSpiderMiddleware:
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass on the output."""
         probed, has_items = self._foresight.probed_by(response.url), False
+        if isinstance(response, TextResponse):
+            self._foresight.answered(response.url)
         async for output in result:
             if isinstance(output, Request):
                 _mark(output, probed)
+                self._foresight.mark(output, response.url)
             else:
                 has_items = True
             yield output
@@ -96,7 +102,7 @@ class ForeseeingSpiderMiddleware:
 
 def _mark(request: Request, probed: tuple[str, ...]) -> None:
     """Note in a request by which rules its page was foreseen to be a copy; spiders copy ``Response.meta``."""
-    for key in (POSTPONED, AGAIN, THROUGH):
+    for key in (POSTPONED, AGAIN, THROUGH, LATE):
         request.meta.pop(key, None)
     if probed:
         request.meta[THROUGH] = list(probed)

@@ -22,6 +22,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import create_looping_call
 
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup
+from dedupcrawl.crawl.pattern_manager import RULE, PatternManager
 from dedupcrawl.crawl.responses import SKIP
 from dedupcrawl.crawl.rule_audits import EntrySource, RuleSample
 from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from twisted.internet.task import LoopingCall
 
     from dedupcrawl.crawl.items import PageRecorder
+    from dedupcrawl.crawl.not_found_monitor import NotFoundMonitor
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
@@ -75,6 +77,7 @@ _ACTED = (
 )
 
 POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
+LATE = "dedup_late"  #: the same: the request was postponed because its pattern brings nothing new
 #: Reasons of unchecked pages that say nothing about the page.
 _NO_EVIDENCE = frozenset(("skip", "store", "claimed", "error", "no-response", "other-item", "other-page", "soft-404"))
 
@@ -109,12 +112,22 @@ class ForesightManager:
         client: of the store.
         stats: count and log.
         recorder: of the rules.
+        not_found: recognises pages that are not found; they say nothing about others.
     """
 
     def __init__(
-        self, crawler: Crawler, options: Options, client: StoreClient, stats: CrawlStats, recorder: PageRecorder
+        self,
+        crawler: Crawler,
+        options: Options,
+        client: StoreClient,
+        stats: CrawlStats,
+        recorder: PageRecorder,
+        *,
+        not_found: NotFoundMonitor | None = None,
     ) -> None:
         self._crawler, self._client, self._stats, self._recorder = crawler, client, stats, recorder
+        self._patterns = PatternManager() if options.changes_crawl else None
+        self._not_found = not_found
         self._mode = "" if options.item_fields else options.foresee  # rules are learnt from pages
         self._changes_crawl = options.changes_crawl
         self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
@@ -168,6 +181,9 @@ class ForesightManager:
                 return await self._decide_foreseen(request, site, page, state)
             if self._waits(request, form):
                 return RequestOutcome.POSTPONED
+            fate = await self._decide_by_pattern(request, site, state)
+            if fate is not RequestOutcome.SENT:
+                return fate
         elif meta.get(AGAIN):
             state = self._as_probe(request, site, state)
         self._send(request, state)
@@ -188,18 +204,11 @@ class ForesightManager:
 
     async def _skip(self, request: Request, site: str, page: ForeseenPage, state: RequestState) -> bool:
         """Store a request that is not sent; return False if it must be sent."""
-        fields = storable_fields(request, self._crawler.spider) if self._crawler.spider is not None else None
-        if fields is None or self._chance.random() < PROBE_SHARE:
+        if self._chance.random() < PROBE_SHARE:
             return False
-        for name in (POSTPONED, AGAIN, THROUGH):
-            fields.get("meta", {}).pop(name, None)
-        key = request_key(request.url, state.purpose)
-        rules = tuple(rule.text for rule in page.rules)
-        if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time())):
+        key = await self._store_skipped(request, site, tuple(rule.text for rule in page.rules), state.purpose)
+        if key is None:
             return False
-        self._stats.count("skipped")
-        self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
-        self._resent.discard(key)
         for rule in page.rules:
             rule.skipped += 1
             self._audits.setdefault(rule.text, RuleSample(rule.text)).add(EntrySource(site, key), self._chance)
@@ -208,6 +217,43 @@ class ForesightManager:
         if lost:
             self._start(self._send_again(site, [rule.text for rule in lost]))
         return True
+
+    async def _decide_by_pattern(self, request: Request, site: str, state: RequestState) -> RequestOutcome:
+        """Postpone a request of a pattern that brings nothing new; skip it where such pages only lead to each other."""
+        if not self.exhausted_rank(request):
+            return RequestOutcome.SENT
+        if LATE not in request.meta:
+            self._stats.count("postponed")
+            return RequestOutcome.POSTPONED
+        patterns = self._patterns if self._mode == "skip" else None
+        pattern = patterns.barren_pattern(request) if patterns is not None else ""
+        if patterns is None or not pattern:
+            return RequestOutcome.SENT
+        if await self._store_skipped(request, site, (RULE.format(pattern),), state.purpose) is None:
+            return RequestOutcome.SENT
+        patterns.skipped(site, pattern)
+        if not patterns.barren_pattern(request):  # a page was new while the request was stored
+            self._start(self._send_again(site, [RULE.format(pattern)]))
+        return RequestOutcome.SKIPPED
+
+    def exhausted_rank(self, request: Request) -> int:
+        """Return by how much a request comes after others that are postponed; 0 unless its pattern is exhausted."""
+        return self._patterns.exhausted_rank(request.url) if self._patterns is not None else 0
+
+    async def _store_skipped(self, request: Request, site: str, rules: tuple[str, ...], purpose: str) -> bytes | None:
+        """Store a request that is not sent, and return its key; None if it must be sent."""
+        fields = storable_fields(request, self._crawler.spider) if self._crawler.spider is not None else None
+        if fields is None:
+            return None
+        for name in (POSTPONED, AGAIN, THROUGH, LATE):
+            fields.get("meta", {}).pop(name, None)
+        key = request_key(request.url, purpose)
+        if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time())):
+            return None
+        self._stats.count("skipped")
+        self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
+        self._resent.discard(key)
+        return key
 
     def _as_probe(self, request: Request, site: str, state: RequestState) -> RequestState:
         """Return the state of a request that is sent again, for an audit or after a rule was refuted."""
@@ -222,6 +268,8 @@ class ForesightManager:
         return True
 
     def _send(self, request: Request, state: RequestState) -> None:
+        if self._patterns is not None:
+            self._patterns.sent(request)
         self._requests[request.url.partition("#")[0]] = state
         while len(self._requests) > MAX_REQUESTS:
             self.forget(next(iter(self._requests)))
@@ -234,6 +282,16 @@ class ForesightManager:
         if state is not None and state.form and self._under_way.get(state.form) == url:
             del self._under_way[state.form]
         return state
+
+    def answered(self, url: str) -> None:
+        """Count a page that was downloaded for its pattern."""
+        if self._patterns is not None:
+            self._patterns.answered(url)
+
+    def mark(self, request: Request, found_on: str) -> None:
+        """Note in a request where it was found."""
+        if self._patterns is not None:
+            self._patterns.mark(request, found_on)
 
     def page_without_items(self, url: str) -> None:
         """Handle a page of which the spider has yielded no item, so that there is no verdict on it."""
@@ -251,14 +309,16 @@ class ForesightManager:
     def verdict_given(self, verdict: Verdict, size: int) -> None:
         """Handle the signal: learn from a dropped page at once, and from a kept one when it is stored."""
         url = verdict.url
+        site = site_of(url)
+        if self._patterns is not None:
+            self._count_for_patterns(self._patterns, verdict, site)
         state = self.forget(url)
         content = content_of(verdict)
-        if state is None or content is None:
+        if state is None or content is None or (self._not_found is not None and self._not_found.has_matched(url)):
             return
         if not verdict.keep:
             self._copies += 1
             self._copy_bytes += size
-        site = site_of(url)
         if self._mode == "observe" and state.page is None and state.is_touchable:
             state = self._foreseen_late(url, state)
         if state.page is not None or state.rules:
@@ -273,6 +333,14 @@ class ForesightManager:
                 self._kept.popitem(last=False)
         else:
             self._learn(url, content, verdict.of or "", state.purpose)
+
+    def _count_for_patterns(self, patterns: PatternManager, verdict: Verdict, site: str) -> None:
+        """Credit the patterns of a new page, and send what was skipped of them; probe its host."""
+        again = [RULE.format(pattern) for pattern in patterns.verdict_given(verdict)]
+        if again:
+            self._start(self._send_again(site, again))
+        if self._not_found is not None:
+            self._not_found.page_judged(verdict.url)
 
     def _foreseen_late(self, url: str, state: RequestState) -> RequestState:
         """Foresee a page when it is judged: its request would have been postponed until its first copy was judged."""

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field, replace
 from time import thread_time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
@@ -49,6 +49,16 @@ BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch
 READ_SECONDS = 0.02  #: for how long pages are read before the reactor does something else
 LARGE_BODY = 1 << 18  #: minimum bytes of a body that is read in a thread; others take milliseconds
+
+
+class PageFilter(Protocol):
+    """Recognises pages that are not filed."""
+
+    def knows(self, url: str) -> bool:
+        """Whether there may be such pages on the host of a URL."""
+
+    async def claim(self, page: Page, state: ResponseState) -> ItemClaim | None:
+        """Return the claim of such a page; None: it is judged as any other."""
 
 
 class ResponseReader:
@@ -145,9 +155,18 @@ class PageJudge:
     """Returns the claim of an item: of the page that it is about, or its own with ``DEDUP_ITEM_FIELDS``."""
 
     def __init__(
-        self, options: Options, reader: ResponseReader, claims: ClaimManager, stats: CrawlStats, recorder: PageRecorder
+        self,
+        options: Options,
+        reader: ResponseReader,
+        claims: ClaimManager,
+        stats: CrawlStats,
+        recorder: PageRecorder,
+        *,
+        not_found: PageFilter | None = None,
     ) -> None:
         self._options = options
+        self._reader = reader
+        self._not_found = not_found
         self._responses = reader.responses
         self._claims = claims
         self._stats = stats
@@ -260,13 +279,19 @@ class PageJudge:
         try:
             if isinstance(source, CarriedPage):
                 state.subject = source.subject
-            state.claim = claim = await self._batcher.judge(state, source)
+            state.claim = claim = await self._claim_unfiled(state, source) or await self._batcher.judge(state, source)
             self.pages.page_judged(source, claim)
             if state.view is not None:
                 state.view.record(claim.verdict, state.subject)
         finally:
             state.judging = None
             judging.set()
+
+    async def _claim_unfiled(self, state: ResponseState, source: Source) -> ItemClaim | None:
+        if self._not_found is None or isinstance(source, CarriedPage) or not self._not_found.knows(source.url):
+            return None
+        subject = await self._reader.read_apart(source)
+        return await self._not_found.claim(subject, state) if isinstance(subject, Page) else None
 
     def _counted(self, source: Source, claim: ItemClaim) -> ItemClaim:
         """Count a page in the stats, once: with the first item that it keeps or drops."""

@@ -129,7 +129,7 @@ def reasons() -> set[str]:
     ]
     names_of_reasons = (
         "BINARY|TOO_LARGE|TOO_MANY_ATTRIBUTES|TOO_DEEP|TOO_SLOW|SKIPPED|LITTLE_READ|OTHER_(?:ITEM|PAGE)|UNREADABLE"
-        "|TEMPLATE"
+        "|TEMPLATE|SOFT_404"
     )
     named = re.findall(rf'^(?:{names_of_reasons}) = "([\w-]+)"', source, re.MULTILINE)
     refused = re.findall(r'return "([\w-]+)"', (PACKAGE / "crawl" / "responses.py").read_text("utf-8"))

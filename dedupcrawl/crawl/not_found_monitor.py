@@ -1,0 +1,134 @@
+"""Finds out what hosts send for pages that do not exist, with one request to each, and recognises such pages."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
+
+from dedupcrawl.crawl.concurrency import BackgroundTaskGroup
+from dedupcrawl.crawl.items import ItemClaim, PageState
+from dedupcrawl.crawl.recent_table import RecentTable
+from dedupcrawl.crawl.responses import SKIP, read_page_of
+from dedupcrawl.decision import unchecked
+from dedupcrawl.errors import StoreError
+from dedupcrawl.foresee.soft_404 import SOFT_404, NotFoundPages, host_of, impossible_url
+from dedupcrawl.page import Page
+from dedupcrawl.stores.base import Record
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from dedupcrawl.crawl.claims import ClaimManager
+    from dedupcrawl.crawl.items import ResponseState
+    from dedupcrawl.crawl.settings import Options
+    from dedupcrawl.crawl.stats import CrawlStats
+    from dedupcrawl.crawl.store_client import StoreClient
+
+logger = logging.getLogger(__name__)
+
+MAX_URLS = 10_000  #: of pages that were not found, until their verdicts are known
+#: The probe is no page of the crawl, and its first answer counts. It passes the downloader middlewares and the slot of
+#: its host: ``robots.txt``, delays and proxies apply.
+PROBE_META = {SKIP: True, "dont_redirect": True, "dont_retry": True, "handle_httpstatus_all": True}
+
+
+_STORED = (PageState.SCRAPED, PageState.COMMITTED)
+
+
+class NotFoundMonitor:
+    """Probes hosts, and recognises what they send for pages that do not exist.
+
+    Args:
+        crawler: sends the probes.
+        client: of the store.
+        claims: find out whether a page is stored.
+        options: how pages are read, and which are dropped.
+        stats: count probes.
+    """
+
+    def __init__(
+        self, crawler: Crawler, client: StoreClient, claims: ClaimManager, options: Options, stats: CrawlStats
+    ) -> None:
+        self._crawler, self._client, self._claims = crawler, client, claims
+        self._options, self._stats = options, stats
+        self._pages: NotFoundPages | None = None
+        self._first: dict[str, ItemClaim] = {}  # by host: a page that is not found, and kept
+        self._found = RecentTable[str, bool](MAX_URLS)
+        self._background = BackgroundTaskGroup()
+
+    def page_judged(self, url: str) -> None:
+        """Probe the host of a page, once. The page is filed by now, so that a host that sends it is recognised."""
+        if self._client.is_open and self._known().begin_probe(url):
+            self._background.start(self._probe(url))
+
+    async def claim(self, page: Page, state: ResponseState) -> ItemClaim | None:
+        """Return the claim of a page that is not found; None: it is judged as any other.
+
+        Nothing is filed. The first such page of a host is kept, and copies of it are dropped once its item is stored.
+        If the same page is in the store, such as the front page, this one is a copy as any other.
+        """
+        verdict = self._known().compare(page)
+        if verdict is None:
+            return None
+        self._found[page.url] = True
+        checked = await self._claims.check(page)
+        if not checked.verdict.keep:
+            return None
+        host = host_of(page.url)
+        first = self._first.get(host)
+        if first is not None and first.state in _STORED:
+            drops = verdict.relation in self._options.config.drop
+            kept = first.verdict.url
+            return ItemClaim(replace(verdict, keep=not drops, of=kept, cluster=kept), state)
+        claim = ItemClaim(unchecked(page.url, SOFT_404), state)
+        if first is None or first.state is not PageState.OPEN:
+            self._first[host] = claim
+        return claim
+
+    def knows(self, url: str) -> bool:
+        """Whether pages of the host of a URL can be recognised; its front page never is."""
+        return self._pages is not None and urlsplit(url).path not in ("", "/") and self._pages.knows(url)
+
+    def has_matched(self, url: str) -> bool:
+        """Whether the page of a URL was such a page."""
+        return bool(self._found.get(url))
+
+    def _known(self) -> NotFoundPages:
+        if self._pages is None:
+            self._pages = NotFoundPages(self._client.dedup)
+        return self._pages
+
+    async def _probe(self, url: str) -> None:
+        engine = self._crawler.engine
+        if engine is None or engine.spider is None:
+            return
+        self._stats.count("soft_404_probes")
+        request = Request(impossible_url(url), callback=NO_CALLBACK, meta=dict(PROBE_META), dont_filter=True)
+        try:
+            await self._learn(await engine.download_async(request))
+        except (StoreError, IgnoreRequest):
+            return
+        except Exception as error:  # noqa: BLE001  # without an answer nothing is recognised
+            logger.debug("The probe %(url)s failed: %(error)s", {"url": request.url, "error": error})
+
+    async def _learn(self, response: Response) -> None:
+        page = (
+            read_page_of(response.replace(request=None), self._options.config.reading)
+            if response.status == 200
+            else None
+        )
+        signature = self._known().signature(page) if isinstance(page, Page) else None
+        if signature is not None:
+            stored = (
+                await self._client.call(self._client.dedup.candidates, signature)
+                if isinstance(signature, Record)
+                else ()
+            )
+            self._known().learn(response.url, signature, stored)

@@ -1,0 +1,114 @@
+"""Postpones requests of patterns of URLs that bring nothing new, and ends sites without end (``DEDUP_FORESEE``)."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+from dedupcrawl.foresee.patterns import SitePatternCounts, extended
+from dedupcrawl.foresee.soft_404 import SOFT_404
+from dedupcrawl.sites.registrable_domain import site_of
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from dedupcrawl.decision import Verdict
+
+MAX_PAGES = 4096  #: pages whose verdicts are awaited
+MAX_SITES = 10_000  #: with patterns; the pages of others always count as productive
+TRAIL, IDLE = "dedup_trail", "dedup_idle"  #: keys of Request.meta
+RULE = "pattern {}"  #: in place of a rule, with the requests that are skipped
+
+
+class PatternEntry(NamedTuple):
+    """A request that was sent, until its page is judged."""
+
+    site: str
+    pattern: str
+    trail: tuple[str, ...]  #: the patterns of the pages on the way to it, and its own
+    is_idle: bool  #: whether its pattern was exhausted
+
+
+class PatternManager:
+    """Counts the pages of a crawl by their patterns."""
+
+    def __init__(self) -> None:
+        self._sites: dict[str, SitePatternCounts] = {}
+        self._sent: OrderedDict[str, PatternEntry] = OrderedDict()
+        self._skipped: dict[str, set[str]] = {}  # by site: patterns of which requests were skipped
+
+    def exhausted_rank(self, url: str) -> int:
+        """Return 0 if the pattern of a URL is not exhausted, 1 if it has ever brought anything, else 2."""
+        counts = self._sites.get(site_of(url))
+        if counts is None or not counts.is_exhausted(pattern := counts.name(url)):
+            return 0
+        return 1 if counts.was_productive(pattern) else 2
+
+    def barren_pattern(self, request: Request) -> str:
+        """Return the pattern of a request that can be left out; "" if it must be sent."""
+        counts = self._sites.get(site_of(request.url))
+        if counts is None or not request.meta.get(IDLE):
+            return ""
+        pattern = counts.name(request.url)
+        return pattern if counts.is_barren(pattern) else ""
+
+    def skipped(self, site: str, pattern: str) -> None:
+        """Note that a request of a pattern was skipped."""
+        self._skipped.setdefault(site, set()).add(pattern)
+
+    def sent(self, request: Request) -> None:
+        """Remember a request that is sent."""
+        site, url = site_of(request.url), _key(request.url)
+        counts = self._sites.get(site)
+        if counts is None:
+            if len(self._sites) >= MAX_SITES:
+                return
+            counts = self._sites[site] = SitePatternCounts()
+        pattern = counts.name(url)
+        trail = extended(request.meta.get(TRAIL) or (), pattern)
+        self._sent[url] = PatternEntry(site, pattern, trail, counts.is_exhausted(pattern))
+        while len(self._sent) > MAX_PAGES:
+            self._sent.popitem(last=False)
+
+    def answered(self, url: str) -> None:
+        """Count a page that was downloaded."""
+        sent = self._sent.get(_key(url))
+        if sent is not None:
+            self._sites[sent.site].answered(sent.pattern)
+
+    def mark(self, request: Request, found_on: str) -> None:
+        """Note in a request on what page it was found; spiders copy ``Response.meta``."""
+        for key in (TRAIL, IDLE):
+            request.meta.pop(key, None)
+        sent = self._sent.get(_key(found_on))
+        if sent is not None:
+            request.meta[TRAIL] = list(sent.trail)
+            if sent.is_idle:
+                request.meta[IDLE] = True
+
+    def verdict_given(self, verdict: Verdict) -> tuple[str, ...]:
+        """Credit the patterns of a page that is new; return those of them of which requests were skipped.
+
+        A page that cannot be compared may be new. One that is as it was in an earlier crawl shows that its pattern
+        leads to pages. A page that is not found is nothing.
+        """
+        is_productive = verdict.keep or verdict.of == verdict.url
+        if verdict.reason == SOFT_404 or not is_productive:
+            return ()
+        site, url = site_of(verdict.url), _key(verdict.url)
+        counts = self._sites.get(site)
+        if counts is None:
+            return ()
+        sent = self._sent.get(url)
+        trail = sent.trail if sent is not None else (counts.name(url),)
+        counts.brought(trail)
+        skipped = self._skipped.get(site)
+        if not skipped or skipped.isdisjoint(trail):
+            return ()
+        again = tuple(skipped.intersection(trail))
+        skipped.difference_update(again)
+        return again
+
+
+def _key(url: str) -> str:
+    return url.partition("#")[0]
