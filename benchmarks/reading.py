@@ -25,14 +25,13 @@ from dedupcrawl.page import compiled
 from dedupcrawl.page.document import parse, to_text
 from dedupcrawl.page.readers import DEFAULT_OPTIONS
 from dedupcrawl.tools.evaluation.extraction import evaluate_extraction, load_pages, overlap, score
-from tests.data import LABELLED
+from tests.data import page_sets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dedupcrawl.tools.evaluation.extraction import ExtractionReport
 
-SETS = ("aeb", "cwced", "wcxb")
 F1 = {"aeb": 0.96, "cwced": 0.95}
 #: Bars of the time by set, as multiples of the parse: with compiled code, and without it.
 ARTICLES, TYPES = ("aeb", "cwced"), ("wcxb",)
@@ -58,9 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=5, help="rounds per page; the best counts")
     add_json_option(parser)
     options = parser.parse_args(arguments)
-    folders = options.folders or [folder for name in SETS if (folder := LABELLED / "pages" / name).is_dir()]
+    folders = page_sets(options.folders)
     if not folders:
-        print(f"skipped: no page set below {LABELLED} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
         return 0
     print(f"page reading: {compiled.description()}\n{HEADING}")
     rows: list[dict[str, float | str]] = []

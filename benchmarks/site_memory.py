@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 
 from benchmarks.reprints import load_sources, make_reprints
 from benchmarks.results import add_json_option, write_results
-from benchmarks.sites import SETS, SITE_ARTICLES, SITES
+from benchmarks.sites import FIRST_SEED, SITE_ARTICLES, SITES
 from dedupcrawl import Deduplicator, Page
 from dedupcrawl.sites.site_memory import SiteTracker
 from dedupcrawl.stores.site_tables import SiteTables
 from dedupcrawl.text.features import compared_text
-from tests.data import LABELLED
+from tests.data import page_sets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,11 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3, help="how often all pages are judged; the median ratio counts")
     add_json_option(parser)
     options = parser.parse_args(arguments)
-    folders = options.folders or [folder for name in SETS if (folder := LABELLED / "pages" / name).is_dir()]
+    folders = page_sets(options.folders)
     if not folders:
-        print(f"skipped: no page set below {LABELLED} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
         return 0
-    pages = make_reprints(load_sources(folders, 1), 100, SITE_ARTICLES, SITES)
+    pages = make_reprints(load_sources(folders, 1), FIRST_SEED, SITE_ARTICLES, SITES)
     gc.disable()
     rounds = [judging_seconds(pages) for _ in range(options.rounds)]
     seconds, size = sorted(rounds, key=lambda each: each[0][True] / each[0][False])[len(rounds) // 2]

@@ -4,7 +4,7 @@ Pages are made from labelled ones (``benchmarks/reprints.py``): each article is 
 unchanged, edited, and as a part of another text. Two corpora are judged in random order, each page as in a crawl:
 
 * ``draws``: each page has a template drawn from all. ``--draws`` corpora with different seeds.
-* ``sites``: few templates, each of which is a site of many pages.
+* ``sites``: few templates, each of which is a site of many pages. ``--sites`` corpora with different seeds.
 
 The labelled hosts are divided into two parts, articles and templates alike. Rules are tuned on part ``tune``;
 ``held`` is for the report. A page is *right* if it is dropped as a copy of a page of its cluster, *wrong* if it is
@@ -25,7 +25,7 @@ from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Deduplicator
 from dedupcrawl.config import Config
 from dedupcrawl.tools.evaluation.metrics import Scores
-from tests.data import LABELLED
+from tests.data import page_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from dedupcrawl import Verdict
 
 DEFAULT = Config()
-SETS = ("aeb", "cwced", "wcxb")
 PARTS = ("tune", "held")
 DRAWN_ARTICLES, DRAWN_HOSTS = 120, 400
-SITE_ARTICLES, SITES = 100, 25
+SITE_ARTICLES, SITES, FIRST_SEED = 100, 25, 100
 HEADING = f"{'corpus':14} {'pages':>6} {'sites':>5} {'right':>6} {'wrong':>6} {'missed':>6} {'F1':>7}"
 
 
@@ -82,20 +81,20 @@ def _judged(page: Reprint, verdict: Verdict, clusters: dict[str, str]) -> str:
     return "right" if clusters[verdict.of or ""] == page.cluster else "wrong"
 
 
-def corpora(folders: Sequence[Path], part: int, draws: int) -> Iterator[tuple[str, list[Reprint]]]:
+def corpora(folders: Sequence[Path], part: int, draws: int, sites: int) -> Iterator[tuple[str, list[Reprint]]]:
     """Yield the corpora of a part of the hosts with their names."""
     sources = load_sources(folders, part)
     for seed in range(draws):
         yield f"{PARTS[part]} draw {seed}", make_reprints(sources, seed, DRAWN_ARTICLES, 0, DRAWN_HOSTS)
-    yield f"{PARTS[part]} sites", make_reprints(sources, 100, SITE_ARTICLES, SITES)
+    for seed in range(sites):
+        yield f"{PARTS[part]} sites {seed}", make_reprints(sources, FIRST_SEED + seed, SITE_ARTICLES, SITES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row for each corpus, and the mean F1 of the draws of each part."""
+    """Print a row for each corpus, and the mean F1 of the corpora of each kind and part."""
     options = _parser().parse_args(arguments)
-    folders = options.folders or [folder for name in SETS if (folder := LABELLED / "pages" / name).is_dir()]
+    folders = page_sets(options.folders)
     if not folders:
-        print(f"skipped: no page set below {LABELLED} (set DEDUPCRAWL_DATA, or name folders)", file=sys.stderr)
         return 0
     print(HEADING)
     outcomes = [outcome for part in options.part or PARTS for outcome in _measure(folders, part, options)]
@@ -104,14 +103,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(folders: Sequence[Path], part: str, options: argparse.Namespace) -> Iterator[Outcome]:
-    drawn = []
-    for name, pages in corpora(folders, PARTS.index(part), options.draws):
+    kinds: dict[str, list[Outcome]] = {"draw": [], "sites": []}
+    for name, pages in corpora(folders, PARTS.index(part), options.draws, options.sites):
         outcome = judge(name, pages)
         _print(outcome, verbose=options.verbose)
-        drawn += [outcome] if "draw" in name else []
+        kinds[name.split()[1]].append(outcome)
         yield outcome
-    if drawn:
-        _print_mean(part, drawn)
+    for kind, outcomes in kinds.items():
+        if outcomes:
+            _print_mean(f"{part} {kind}", outcomes)
 
 
 def _print(outcome: Outcome, *, verbose: bool) -> None:
@@ -122,10 +122,10 @@ def _print(outcome: Outcome, *, verbose: bool) -> None:
         print(f"    {what}: {page.url} {page.edit} {page.cluster} {verdict.relation or ''} {verdict.of or ''}")
 
 
-def _print_mean(part: str, outcomes: Iterable[Outcome]) -> None:
+def _print_mean(name: str, outcomes: Iterable[Outcome]) -> None:
     scores = [outcome.scores for outcome in outcomes]
     wrong, missed = (sum(each) for each in zip(*((s.false_positives, s.false_negatives) for s in scores), strict=True))
-    print(f"{part}: mean F1 of {len(scores)} draws {fmean(s.f1 for s in scores):.4f}, wrong {wrong}, missed {missed}")
+    print(f"{name}: mean F1 of {len(scores)} corpora {fmean(s.f1 for s in scores):.4f}, wrong {wrong}, missed {missed}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -133,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folders", nargs="*", type=Path, help="page sets (html/<id>.html.gz + truth.jsonl)")
     parser.add_argument("--part", choices=PARTS, action="append", help="only this part (default: both)")
     parser.add_argument("--draws", type=int, default=8, help="number of corpora with drawn templates")
+    parser.add_argument("--sites", type=int, default=4, help="number of corpora of sites of many pages")
     parser.add_argument("--verbose", action="store_true", help="print the verdicts that are wrong")
     add_json_option(parser)
     return parser

@@ -398,8 +398,12 @@ class Deduplicator(ClosingContext):
             self.site_memory.count(record.context.view)
 
     def _counted(self, claim: Claim) -> Claim:
-        if claim.id is not None and claim.record is not None:
-            self._count(claim.record)
+        """Count the page of a claim. Versions of one page count once: else its own lines would be repeated ones."""
+        record = claim.record
+        if claim.id is None or record is None:
+            return claim
+        if not (record.url and any(each.record.url == record.url for each in claim.candidates)):
+            self._count(record)
         return claim
 
     def remember(self, record: Record) -> bool:

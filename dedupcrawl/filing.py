@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dedupcrawl.decision import ClaimOwner, Decision, Policy
-    from dedupcrawl.matching import Finding, Matcher
+    from dedupcrawl.matching import ComparedPage, Finding, Matcher
     from dedupcrawl.stores.base import Candidate, Record
 
 
@@ -46,9 +46,21 @@ class RecordJudge:
     give_up: bool  #: as for :meth:`Policy.decide`
     record: Record = field(init=False)  #: the page; in the end as it is filed, with its cluster
     decision: Decision | Pending = field(init=False)  #: by the candidates of the last call
+    _compared: ComparedPage | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.record = self.page
+
+    def offer(self, *, committed: bool = False) -> JudgedOffer:
+        """Return the offer of the page."""
+        return JudgedOffer(self.record, self, committed, self.ignores if self.policy.ignores_siblings else None)
+
+    def ignores(self, old: Record) -> bool:
+        """Return whether an earlier page is certainly no copy, by the names of both; see :class:`JudgedOffer`."""
+        if len(old.sketches) != len(self.page.sketches):  # a damaged record, which is read again
+            return False
+        self._compared = self._compared or self.matcher.compared(self.page)
+        return bool(self._compared.sibling_names(old))
 
     def __call__(self, candidates: Sequence[Candidate]) -> FilingDecision:
         """Judge the page by these candidates."""
@@ -98,7 +110,7 @@ class FilingClient:
         self.commit(claim for claim in commit if claim.supersedes)
         held = self._held_among(commit)
         judges = [self._judge(record, url, versions=True, give_up=False) for record, url in pages]
-        count, offers = store.commit_and_offer(held, [JudgedOffer(judge.record, judge) for judge in judges])
+        count, offers = store.commit_and_offer(held, [judge.offer() for judge in judges])
         judged = [self._judged(judge, offer) for judge, offer in zip(judges, offers, strict=True)]
         claims = [claim for claim in judged if isinstance(claim, Claim)]
         self._held.update(claim.id for claim in claims if claim.id is not None)
@@ -189,7 +201,7 @@ class FilingClient:
     ) -> Claim | Pending:
         """File a page in a store that asks for judgements; see :meth:`file`."""
         replaces = committed and not is_stored and self._policy.keep == "latest"
-        (offer,) = store.offer_judged([JudgedOffer(judge.record, judge, committed and not replaces)])
+        (offer,) = store.offer_judged([judge.offer(committed=committed and not replaces)])
         claim = self._judged(judge, offer)
         if replaces and isinstance(claim, Claim) and claim.id is not None:
             self._commit_new(store, claim.id, claim.supersedes)

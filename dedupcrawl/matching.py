@@ -9,7 +9,7 @@ from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, Match, Relati
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import sketch_count, text_sketch_index
-from dedupcrawl.identity.siblings import UNREADABLE, is_refresh, why_different, why_siblings
+from dedupcrawl.identity.siblings import UNREADABLE, SiblingComparison, is_refresh, why_different, why_siblings
 from dedupcrawl.page.signatures import LITTLE_READ, is_little_read
 from dedupcrawl.sites import manual_versions
 from dedupcrawl.sites.registrable_domain import SiteComparison
@@ -102,6 +102,29 @@ class _RelatedPage(NamedTuple):
         return self.candidate.record.url, self.relation if is_whole else Relation.EXCERPT
 
 
+class ComparedPage:
+    """A new page that is compared with many others.
+
+    Args:
+        record: the page.
+        text: place of the hash of the text among its sketches; None: siblings are not known by their names alone.
+    """
+
+    __slots__ = ("_text", "record", "siblings", "site")
+
+    def __init__(self, record: Record, text: int | None) -> None:
+        self.record, self._text = record, text
+        self.site = SiteComparison(record.url)
+        self.siblings = SiblingComparison(record.identity)
+
+    def sibling_names(self, old: Record) -> str:
+        """Return by which names two pages are certainly no copies, as nearly all pages of a catalogue; else ""."""
+        at = self._text
+        if at is None or old.sketches[at] == self.record.sketches[at] or old.url == self.record.url:
+            return ""
+        return self.siblings.by_names(old.identity) if self.site.has(old.url) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Matcher:
     """Compares a page with its candidates."""
@@ -132,8 +155,9 @@ class Matcher:
         pages = candidates if isinstance(candidates, tuple | list) else [*candidates]
         if not pages:
             return []
-        related = self._related(record, pages, versions=versions)
+        related = self._related(record, pages, versions=versions, is_brief=is_brief)
         if any(each.relation is Relation.NEAR_DUPLICATE for each in related):
+            related = self._related(record, pages, versions=versions) if is_brief else related
             thirds = have_templates(record.url, [each.as_third for each in related])
             pairs = zip(related, thirds, strict=True)
             related = [self._of_template(record, each) if has_template else each for each, has_template in pairs]
@@ -150,35 +174,58 @@ class Matcher:
             for detector, mine, other in pairs
         )
 
-    def _related(self, record: Record, candidates: Sequence[Candidate], *, versions: bool) -> list[_RelatedPage]:
-        """Return the candidates that are related to a page, in their order. All sketches are compared at once."""
+    def _related(
+        self, record: Record, candidates: Sequence[Candidate], *, versions: bool, is_brief: bool = False
+    ) -> list[_RelatedPage]:
+        """Return the candidates that are related to a page, in their order. All sketches are compared at once.
+
+        If ``is_brief``, siblings by their names are left out where an older one stands for them.
+        """
         for candidate in candidates:
             if len(candidate.record.sketches) != self._count:
                 check_sketch_count(candidate.record, self._count)
-        is_own, found = SiteComparison(record.url), []
+        page, found, oldest = self.compared(record), [], dict[bool, int]()
         for candidate, matched in zip(candidates, self._matched(record, candidates), strict=True):
-            url = candidate.record.url
-            if url == record.url and url:
-                related = self._of_same_url(record, candidate, matched, versions=versions)
-            elif matched is None:
+            names = page.sibling_names(candidate.record) if matched is not None else ""
+            if names and is_brief and oldest.setdefault(_is_settled(candidate), candidate.id) < candidate.id:
                 continue
+            if names:
+                related: _RelatedPage | None = _RelatedPage(candidate, matched, Relation.SIBLING, names)
             else:
-                related = self._of_other_url(record, candidate, matched, is_same_site=is_own.has(url))
+                related = self._related_page(page, candidate, matched, versions=versions)
             if related is not None:
                 found.append(related)
         return found
 
+    def compared(self, record: Record) -> ComparedPage:
+        """Return a page to compare with others."""
+        by_names = self.scope != OTHER_SITES and self.versions != manual_versions.COPIES
+        return ComparedPage(record, self._text if by_names else None)
+
+    def _related_page(
+        self, page: ComparedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
+    ) -> _RelatedPage | None:
+        """Return how one candidate is related to a page; None if it is not."""
+        url = candidate.record.url
+        if url == page.record.url and url:
+            return self._of_same_url(page, candidate, matched, versions=versions)
+        if matched is None:
+            return None
+        if page.site.has(url):
+            return self._of_own_site(page, candidate, matched)
+        return self._of_other_site(page.record, candidate, matched)
+
     def _matched(self, record: Record, candidates: Sequence[Candidate]) -> Sequence[Relation | None]:
         """Return for each candidate the strongest match of its sketches, also with those of the whole text."""
-        best: list[Relation | None] = [None] * len(candidates)
+        best: list[Relation | None] = []
         try:
             for number, sketch in self._compared_sketches(record):
                 olds = [candidate.record.sketches[number] for candidate in candidates]
                 found = self.detectors[number].relations(sketch, olds)
-                best = [_stronger(one, other) if other else one for one, other in zip(best, found, strict=True)]
+                best = [*map(_stronger, best, found)] if best else [*found]
         except DamageError:  # not for a page whose text is equal, of which no other sketch is read
             return [self._matched_one(record, candidate) for candidate in candidates]
-        return best
+        return best or [None] * len(candidates)
 
     def _compared_sketches(self, record: Record) -> Iterator[tuple[int, bytes]]:
         """Yield the sketches of a page and those of its whole text, each with the place of its detector."""
@@ -194,12 +241,12 @@ class Matcher:
         return None if found is None else found.relation
 
     def _of_same_url(
-        self, record: Record, candidate: Candidate, matched: Relation | None, *, versions: bool
+        self, page: ComparedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
     ) -> _RelatedPage | None:
         """Compare two pages of one URL."""
-        old = candidate.record
-        equal, pair = self.has_equal_text(record, old), (record.identity, old.identity)
-        why = why_siblings(*pair, equal_text=equal, by_sentences=False) if versions else ""
+        record, old = page.record, candidate.record
+        equal = self.has_equal_text(record, old)
+        why = page.siblings.why(old.identity, equal_text=equal, by_sentences=False) if versions else ""
         if why == UNREADABLE and (equal or matched in COPIES):
             return _RelatedPage(candidate, matched, Relation.SIBLING, why)
         # If the text is the same, another name is a change, and so is another price or date beside a standing text.
@@ -207,28 +254,25 @@ class Matcher:
         if equal and not is_changed:
             return _RelatedPage(candidate, matched, Relation.UNCHANGED)
         if not versions:
-            return None if matched is None else self._of_other_url(record, candidate, matched, is_same_site=True)
-        if matched in COPIES and not is_changed and is_refresh(*pair):
+            return None if matched is None else self._of_own_site(page, candidate, matched)
+        if matched in COPIES and not is_changed and is_refresh(record.identity, old.identity):
             return _RelatedPage(candidate, matched, Relation.REFRESHED)
         return _RelatedPage(candidate, matched, Relation.UPDATED)
 
-    def _of_other_url(
-        self, record: Record, candidate: Candidate, matched: Relation, *, is_same_site: bool
-    ) -> _RelatedPage | None:
-        """Compare pages of two URLs. The values of both must agree too, and on one site their names and sentences."""
-        if is_same_site and self.scope == OTHER_SITES:
+    def _of_other_site(self, record: Record, candidate: Candidate, matched: Relation) -> _RelatedPage:
+        """Compare pages of two sites."""
+        why = self.why_siblings(record, candidate.record) if matched in COPIES else ""
+        return _RelatedPage(candidate, matched, Relation.SIBLING if why else matched, why)
+
+    def _of_own_site(self, page: ComparedPage, candidate: Candidate, matched: Relation) -> _RelatedPage | None:
+        """Compare pages of one site, of which the names, values and sentences must agree, too."""
+        if self.scope == OTHER_SITES:
             return None
-        old, is_copy = candidate.record, matched is Relation.NEAR_DUPLICATE or matched in COPIES
-        if not is_same_site and not is_copy:
-            return _RelatedPage(candidate, matched, matched)
-        equal_text = record.sketches[self._text] == old.sketches[self._text]
-        if is_same_site:
-            why = why_siblings(record.identity, old.identity, equal_text=equal_text, by_sentences=is_copy)
-        else:
-            why = _why_different(record, old, equal_text=equal_text)
-        if not why and is_same_site and is_copy and is_little_read(record.identity, old.identity):
+        record, old, is_copy = page.record, candidate.record, matched in COPIES
+        why = page.siblings.why(old.identity, equal_text=self.has_equal_text(record, old), by_sentences=is_copy)
+        if not why and is_copy and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
-        if why and is_copy and is_same_site and self.versions == manual_versions.COPIES and why not in DOUBTS:
+        if why and is_copy and self.versions == manual_versions.COPIES and why not in DOUBTS:
             versions = manual_versions.versions_of_page(record, old)
             if versions:
                 return _RelatedPage(candidate, matched, matched, versions=versions)
@@ -309,8 +353,10 @@ def _why_different(new: Record, old: Record, *, equal_text: bool, of_template: b
     return why_different(mine, other, equal_text=equal_text, of_template=of_template)
 
 
-def _stronger(one: Relation | None, other: Relation) -> Relation:
-    return other if one is None or STRENGTH[other] < STRENGTH[one] else one
+def _stronger(one: Relation | None, other: Relation | None) -> Relation | None:
+    if one is None or other is None:
+        return one or other
+    return other if STRENGTH[other] < STRENGTH[one] else one
 
 
 def _order(related: _RelatedPage) -> tuple[int, int]:
@@ -323,16 +369,18 @@ def _without_more_siblings(related: Iterable[_RelatedPage]) -> list[_RelatedPage
     found: list[_RelatedPage] = []
     oldest: dict[tuple[bool, str], _RelatedPage] = {}
     for each in related:
-        candidate, relation, why = each.candidate, each.relation, each.why
-        if relation is not Relation.SIBLING:
+        if each.relation is not Relation.SIBLING:
             found.append(each)
             continue
-        is_settled = candidate.state is ClaimState.COMMITTED or candidate.is_settled
-        kind = is_settled, why if why in DOUBTS else ""
+        kind = _is_settled(each.candidate), each.doubt
         known = oldest.get(kind)
-        if known is None or candidate.id < known.candidate.id:
+        if known is None or each.candidate.id < known.candidate.id:
             oldest[kind] = each
     return [*found, *oldest.values()]
+
+
+def _is_settled(candidate: Candidate) -> bool:
+    return candidate.state is ClaimState.COMMITTED or candidate.is_settled
 
 
 def _by_url(candidate: Candidate, similarity: float) -> Finding:
@@ -340,7 +388,9 @@ def _by_url(candidate: Candidate, similarity: float) -> Finding:
 
 
 def _as_siblings(finding: Finding, why: str) -> Finding:
-    return _with_relation(_with_evidence(finding, SIBLINGS, why), Relation.SIBLING)
+    evidence = {**finding.match.evidence, SIBLINGS: why}
+    match = replace(finding.match, relation=Relation.SIBLING, evidence=evidence)
+    return Finding(finding.candidate, match, finding.detector)
 
 
 def _with_evidence(finding: Finding, name: str, value: object) -> Finding:

@@ -7,13 +7,14 @@ import random
 from dataclasses import dataclass, replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 
 from dedupcrawl import Config, Deduplicator, Page, Verdict
 from dedupcrawl.errors import StoreError
-from dedupcrawl.sites.site_memory import EXCHANGE_PAGES, KNOWN_PAGES, SiteTracker
-from dedupcrawl.stores.site_tables import SiteTables, SiteView, unpack_site
+from dedupcrawl.sites.site_memory import EXCHANGE_PAGES, FIRST_PAGES, KNOWN_PAGES, NEW_BESIDE, SiteTracker
+from dedupcrawl.stores.site_tables import SiteTable, SiteTables, SiteView, unpack_site
 from tests.sites.words import Writer
 
 if TYPE_CHECKING:
@@ -112,6 +113,63 @@ def test_a_reprint_of_a_short_page_with_its_repeated_text_is_found() -> None:
         assert dedup.add(html=html, url=url).of == posts[9].on()[0]
 
 
+APPEAL = "".join(f"<div><p>{Writer('appeal', n).text(3)}</p></div>" for n in range(3))
+FIRST_APPEAL = Writer("appeal", 0).text(3)
+ESSAYS = [Post(number, paragraphs=10) for number in range(20, 32)]  # long: the appeal is left out of their text
+
+
+def appealing(post: Post) -> tuple[str, str]:
+    """Return URL and HTML of a post in a theme with an appeal below it, which is read with a short post."""
+    body = f"<h1>{post.name}</h1><div>{post.body}</div><div>{APPEAL}</div>"
+    return f"{BLOG}/essay/{post.number}", page(post.name, "").replace("<article></article>", body)
+
+
+def test_what_stands_beside_the_text_of_long_pages_is_learnt_for_short_ones() -> None:
+    reprint = POSTS[9].on(PAPER, after="")
+    for known in (KNOWN_PAGES, KNOWN_PAGES - 1):
+        with Deduplicator() as dedup:
+            read = [dedup.read(html=html, url=url) for url, html in map(appealing, ESSAYS)]
+            assert [isinstance(each, Page) and FIRST_APPEAL in each.beside for each in read] == [True] * len(ESSAYS)
+            crawl([reprint, *map(appealing, ESSAYS[:known])], dedup)
+            url, html = appealing(POSTS[9])
+            assert dedup.add(html=html, url=url).keep == (known < KNOWN_PAGES)
+
+
+def counted_table(pages: Iterable[Page]) -> SiteTable:
+    """The stored table of the site after these pages."""
+    with Deduplicator() as dedup:
+        assert dedup.site_memory is not None
+        assert all(dedup.add(each).keep for each in pages)
+        dedup.site_memory.exchange()
+        ((_, value),) = dedup.store.sites()
+        return unpack_site(value)
+
+
+def test_what_stands_beside_a_text_is_counted_on_the_first_pages_only() -> None:
+    appeal = Writer("appeal", 0).text(1)
+    pages = [Page(f"{BLOG}/{n}", Writer("own", n).text(9), beside=appeal) for n in range(2 * FIRST_PAGES)]
+    table = counted_table(pages)
+    assert (table.pages, table.lines[crc32(appeal.encode())]) == (2 * FIRST_PAGES, FIRST_PAGES)
+
+
+def test_of_the_new_lines_beside_a_text_the_longest_are_counted() -> None:
+    lines = [f"{'x' * size} stands beside" for size in range(3 * NEW_BESIDE)]
+    table = counted_table([Page(f"{BLOG}/1", Writer("own", 1).text(9), beside="\n".join(lines))])
+    assert [line for line in lines if crc32(line.encode()) in table.lines] == lines[-NEW_BESIDE:]
+
+
+def test_posts_beside_the_post_that_was_read_remain_content() -> None:
+    """A home page of which one post is read has the others beside it: they are longer than what was read."""
+    with Deduplicator() as dedup:
+        memory = dedup.site_memory
+        assert memory is not None
+        texts = [Writer("post", number).text(12) for number in range(9)]
+        for number, text in enumerate(texts[:6]):
+            beside = "\n".join(texts[6:])
+            dedup.add(Page(f"{BLOG}/page/{number}", text, beside=beside, unread=len(beside)))
+        assert memory.repeated(Page(f"{BLOG}/post/8", texts[8])) == []
+
+
 def test_copies_on_the_site_itself_are_found_before_and_after_it_is_known() -> None:
     with Deduplicator() as dedup:
         crawl(blog(), dedup)
@@ -138,6 +196,27 @@ def test_dropped_copies_do_not_count() -> None:
         read = dedup.read(html=html, url=url)
         assert not isinstance(read, Verdict)
         assert dedup.site_memory.repeated(read) == []
+
+
+def revision(number: int) -> tuple[str, str]:
+    """Return a version of a post with new text of its own, longer than the rest."""
+    url, html = POSTS[0].on(after="")
+    new = Writer("revision", number).story(3)
+    return url, html.replace("</article>", f"{new}</article>")
+
+
+@pytest.mark.parametrize("store", ["memory", "lmdb"])
+def test_versions_of_one_page_count_once(store: str, tmp_path: Path) -> None:
+    """Else the lines that all its versions have would be those that its site repeats."""
+    with Deduplicator(f"lmdb://{tmp_path}/store" if store == "lmdb" else "memory://") as dedup:
+        verdicts = [dedup.add(html=html, url=url) for url, html in map(revision, range(5))]
+        assert [verdict.relation for verdict in verdicts] == [None, *["updated"] * 4]
+        url, html = revision(5)
+        read = dedup.read(html=html, url=url)
+        assert not isinstance(read, Verdict)
+        assert dedup.site_memory is not None
+        assert dedup.site_memory.repeated(read) == []
+        assert dedup.site_memory.view(read).own is None  # type: ignore[union-attr]
 
 
 # -- what is not ------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def _unpack(bits: pa.Buffer, span: slice) -> Flags:
 
 # -- fingerprints -------------------------------------------------------------------------------
 
-LAYOUT_VERSION = 6  #: of the columns below, and of what is in them
+LAYOUT_VERSION = 6  #: of the columns below, and of those of the texts (:mod:`dedupcrawl.batch.repeated_text`)
 #: Last column of tables that hold pages of several corpora: the part that a page comes from.
 PART_FIELD = pa.field("part", pa.string())
 RECORD_CACHE_SIZE = 4096  #: decoded records that a table keeps in memory

@@ -32,7 +32,14 @@ from dedupcrawl.batch.columns import (
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.sites.registrable_domain import site_of
-from dedupcrawl.sites.site_memory import KNOWN_PAGES, MIN_LINE_BYTES, compared_part, has_own_text, is_list
+from dedupcrawl.sites.site_memory import (
+    KNOWN_PAGES,
+    MIN_LINE_BYTES,
+    compared_part,
+    has_own_text,
+    is_list,
+    is_mostly_read,
+)
 from dedupcrawl.stores.base import BUCKET_CAP, url_key
 from dedupcrawl.stores.site_tables import MAX_LINES, MAX_SITE_CHARS, MAX_SITES, SiteTable, unpack_site
 from dedupcrawl.text.features import compared_text
@@ -57,6 +64,7 @@ TEXT_SCHEMA = pa.schema(
         pa.field("lists", pa.bool_(), nullable=False),  # whether the page lists others
         pa.field("hashes", pa.list_(pa.uint32()), nullable=False),  # of the lines, see LineCounts
         pa.field("sizes", pa.list_(pa.uint32()), nullable=False),
+        pa.field("beside", pa.list_(pa.uint32()), nullable=False),  # hashes of the lines beside the text that count
         pa.field("text", pa.binary(), nullable=False),  # the compared text, compressed
         pa.field("bytes", pa.int64(), nullable=False),  # of the text before that
     ]
@@ -80,6 +88,7 @@ class TextTableBuilder:
     def _clear(self) -> None:
         self._rows: list[tuple[int, bool, bytes, int]] = []
         self._lines: list[LineCounts] = []
+        self._beside: list[list[int]] = []
 
     def add(self, page: Page | None) -> None:
         """Add a page that has a fingerprint; None for one that has none."""
@@ -89,21 +98,23 @@ class TextTableBuilder:
         if page is None or not lines.total:
             self._rows.append((0, False, b"", 0))
             self._lines.append(_NO_LINES)
+            self._beside.append([])
             return
         encoded = text.encode("utf-8", "surrogatepass")
         self._rows.append((site, is_list(page), pa.compress(encoded, codec=_CODEC, asbytes=True), len(encoded)))
         self._lines.append(lines)
+        self._beside.append(_long_lines(page.beside) if is_mostly_read(page, lines.total) else [])
 
     def batch(self) -> pa.RecordBatch:
         """Return the rows that were added since the last call."""
         rows: Any = zip(*self._rows, strict=True) if self._rows else ((),) * 4
         sites, lists, texts, sizes = rows
-        ends = np.cumsum([0, *[len(lines.hashes) for lines in self._lines]], dtype=np.int64)
         columns = [
             arrow_array(np.array(sites, np.int64)),
             arrow_array(np.array(lists, bool)),
-            arrow_lists(ends, _joined([lines.hashes for lines in self._lines])),
-            arrow_lists(ends, _joined([lines.sizes for lines in self._lines])),
+            _arrow_numbers([lines.hashes for lines in self._lines]),
+            _arrow_numbers([lines.sizes for lines in self._lines]),
+            _arrow_numbers(self._beside),
             arrow_bytes(texts),
             arrow_array(np.array(sizes, np.int64)),
         ]
@@ -114,8 +125,15 @@ class TextTableBuilder:
 _NO_LINES = LineCounts([], [], [], 0, 0, 0)
 
 
-def _joined(lists: Sequence[list[int]]) -> Numbers:
-    return np.array([number for each in lists for number in each], np.uint32)
+def _arrow_numbers(lists: Sequence[list[int]]) -> pa.Array:
+    ends = np.cumsum([0, *map(len, lists)], dtype=np.int64)
+    return arrow_lists(ends, np.array([number for each in lists for number in each], np.uint32))
+
+
+def _long_lines(text: str) -> list[int]:
+    """Return the hashes of the lines of a text that are long enough to be counted."""
+    lines = count_lines(text, {}, KNOWN_PAGES)
+    return [line for line, size in zip(lines.hashes, lines.sizes, strict=True) if size >= MIN_LINE_BYTES]
 
 
 class TextTable:
@@ -126,6 +144,7 @@ class TextTable:
         self._starts = [0, *accumulate(len(batch) for batch in self._batches)]
         self._hashes = [ListColumn(batch.column("hashes")) for batch in self._batches]
         self._sizes = [ListColumn(batch.column("sizes")) for batch in self._batches]
+        self._beside = [ListColumn(batch.column("beside")) for batch in self._batches]
         self._lists = [numpy_array(batch.column("lists")) for batch in self._batches]
         sites = [numpy_array(batch.column("site")) for batch in self._batches]
         self.sites: Numbers = np.concatenate([np.zeros(0, np.int64), *sites])  #: of each row
@@ -137,10 +156,11 @@ class TextTable:
         size = columns.column("bytes")[at].as_py()
         return decompressed(columns.column("text")[at].as_py(), size) if size else ""
 
-    def lines(self, row: int) -> tuple[list[int], list[int]]:
-        """Return the hashes and the sizes of the lines of a row."""
+    def lines(self, row: int) -> tuple[list[int], list[int], list[int]]:
+        """Return the hashes and the sizes of the lines of a row, and the hashes of those beside its text."""
         batch, at = self._find(row)
-        return self._hashes[batch].of(at).tolist(), self._sizes[batch].of(at).tolist()
+        hashes, sizes, beside = (column[batch].of(at) for column in (self._hashes, self._sizes, self._beside))
+        return hashes.tolist(), sizes.tolist(), beside.tolist()
 
     def lists(self, row: int) -> bool:
         """Return whether a page lists others."""
@@ -166,6 +186,7 @@ class CountedPage(NamedTuple):
 
     hashes: list[int]  #: of its lines
     sizes: list[int]  #: of its lines, in bytes
+    beside: list[int]  #: hashes of the lines beside its text that are counted too
     lists: bool  #: whether it lists others
     record: Callable[[], Record]  #: loads the fingerprint of its whole text
 
@@ -188,7 +209,7 @@ def count_site(pages: Iterable[CountedPage], rules: RowJudge) -> SiteTable:
         if page.lists or not has_own_text(_known_lines(page, seen)) or not counted.add(page.record()):
             continue
         long = [line for line, size in zip(page.hashes, page.sizes, strict=True) if size >= MIN_LINE_BYTES]
-        for line in dict.fromkeys(long):
+        for line in dict.fromkeys([*long, *page.beside]):
             seen[line] = seen.get(line, 0) + 1
     return _repeated(seen)
 

@@ -43,7 +43,7 @@ class Relation(StrEnum):
 #: Relations of a page that repeats an earlier one.
 DUPLICATE_RELATIONS = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE, Relation.UNCHANGED})
 #: Relations that one earlier page can have to a page of its site, by the names and values of both.
-COPIES = frozenset({Relation.IDENTICAL, Relation.NEAR_DUPLICATE})
+COPIES = (Relation.NEAR_DUPLICATE, Relation.IDENTICAL)
 #: Relations of two versions of a page.
 VERSIONS = frozenset({Relation.UPDATED, Relation.REFRESHED})
 

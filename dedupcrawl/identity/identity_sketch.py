@@ -88,7 +88,7 @@ def sketch_identity(page: Page, text: bytes, seed: int, *, fold_chinese: bool = 
         sketch = _sketcher_of(seed).sketch((heading, title), shown, texts, *others, text, *tables, seed)
     else:
         sketch = reference_sketch(page, text, seed, fold_chinese=fold_chinese)
-    return with_layout(page.layout, sketch, page.removed)
+    return with_layout(page.layout, sketch, page.removed, page.files)
 
 
 @lru_cache(CACHED_SEEDS)

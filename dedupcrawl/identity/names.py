@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from dedupcrawl.identity.identity_codec import (
@@ -35,13 +35,14 @@ MIN_ABOUT = 0.5  #: a text with at least this share of a name's telling tokens i
 #: without spaces counts as a third of one.
 LONG_NAME = 4
 
-_words = re.compile(r"[^\W_]+").findall
+SIGNS = "+#-\u2212"  #: the end of a short word: C++, F#, AA+, A-
+_words = re.compile(r"(?<![^\W_])(?:[a-z]{1,3}[+#]+|[a-z][-\u2212])(?![^\W_]|[+#])|[^\W_]+").findall
 #: The first and the last character of each range of scripts without spaces.
 UNSPACED = "\u0e00\u0eff\u1000\u109f\u1780\u17ff\u3040\u30ff\u3400\u9fff\uf900\ufaff"
 _UNSPACED_RUN = f"[{''.join(map('-'.join, zip(UNSPACED[::2], UNSPACED[1::2], strict=True)))}]+"
 #: Bytes within words of a folded text.
 _LETTERS = frozenset((*b"abcdefghijklmnopqrstuvwxyz0123456789", *range(0x80, 0x100)))
-_unspaced_parts = re.compile(f"({_UNSPACED_RUN})").split
+_space_parts = partial(re.compile(_UNSPACED_RUN).sub, r" \g<0> ")
 _is_unspaced = re.compile(_UNSPACED_RUN).match
 _has_digit = re.compile(r"\d").search
 
@@ -51,19 +52,15 @@ def name_tokens(text: str) -> list[str]:
 
     A single Han character would occur in most texts by accident; a pair rarely does.
 
-    >>> name_tokens("bolt m3, 沪指涨")
-    ['bolt', 'm3', '沪指', '指涨']
+    >>> name_tokens("bolt m3, c++ for weir-keepers, 沪指涨")
+    ['bolt', 'm3', 'c++', 'for', 'weir', 'keepers', '沪指', '指涨']
     """
-    found = _words(text)
-    if text.isascii():
-        return found
     tokens: list[str] = []
-    for word in found:
-        for part in filter(None, _unspaced_parts(word)):
-            if _is_unspaced(part):
-                tokens += [part[at : at + 2] for at in range(max(1, len(part) - 1))]
-            else:
-                tokens.append(part)
+    for word in _words(text if text.isascii() else _space_parts(text)):
+        if _is_unspaced(word):
+            tokens += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+        else:
+            tokens.append(word)
     return tokens
 
 
@@ -82,7 +79,7 @@ def name_key(token: str, seed: int) -> int:
 def _class_of(token: str) -> int:
     if _has_digit(token):
         return DIGIT
-    return TELLING if len(token) >= MIN_TELLING_LENGTH or _is_unspaced(token) else FILLER
+    return TELLING if len(token) >= MIN_TELLING_LENGTH or token[-1] in SIGNS or _is_unspaced(token) else FILLER
 
 
 def is_long_name(name: Iterable[str]) -> bool:

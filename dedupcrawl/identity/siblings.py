@@ -10,9 +10,9 @@ beside one that it lacks. What the text is about decides which units count:
 * If it is about the name of neither page, one value, fact or sentence of its own is enough.
 * Pages of two sites have names and surroundings of their own: only the text counts, and the order of its sentences.
 
-A *telling* token of a name has four letters or is of a script without spaces, a *filler* ("the") is any other without
-digits. The *body* is the main text without the lines that repeat a name. A page is *about* a name whose telling tokens
-are in it. *Beside* is what the page has around its main text.
+A *telling* token of a name has four letters, or a sign at its end ("C++"), or is of a script without spaces; a *filler*
+("the") is any other without digits. The *body* is the main text without the lines that repeat a name. A page is *about*
+a name whose telling tokens are in it. *Beside* is what the page has around its main text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from dedupcrawl.identity.identity_codec import (
     unpack_identity,
 )
 from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
-from dedupcrawl.page.signatures import OTHER, compare_layouts
+from dedupcrawl.page.signatures import OTHER, compare_layouts, have_other_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,20 +60,18 @@ NAME_OF_ONE = "the name of one over a text that is not about it"
 VALUES = "values in the text"
 VALUES_BESIDE = "values beside a text that is not about the name"
 SHORT_FACTS = "short facts with a text that is not about the name"
+FILES = "lists of files"
 SENTENCES = "sentences of each text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 ORDER = "the order of the sentences"
-UNPACKED = 2048  #: identities that are kept unpacked, about 3 kB each: pages of a template meet the same ones again
-_unpack = lru_cache(UNPACKED)(unpack_identity)
+UNPACKED = 2048  #: identities that are kept unpacked, about 4 kB each: pages of a template meet the same ones again
 
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
 UNREADABLE = "unreadable-identity"
 
 
 def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool = True) -> str:
-    """Return why two pages of one site are not copies of each other; "" if they may be.
-
-    It is ``UNREADABLE`` if an identity cannot be read.
+    """Return why two pages of one site are no copies; "" if they may be, ``UNREADABLE`` if an identity is damaged.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`. One without names
@@ -82,39 +80,102 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
         equal_text: whether their main texts are equal.
         by_sentences: whether sentences tell the pages apart too. They do not for two versions or parts of one page.
     """
-    try:
-        mine, other = _unpack(new), _unpack(old)
-    except DamageError:
-        return UNREADABLE
-    if mine is None or other is None:
-        return ""
-    why = "" if equal_text else _names_in_both_texts(mine, other)
-    if why:  # as for nearly all pages of a catalogue, which are compared with dozens of others
-        return why
-    same_layout = compare_layouts(new, old) != OTHER
-    return _why_different_things(mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences)
+    return SiblingComparison(new).why(old, equal_text=equal_text, by_sentences=by_sentences)
 
 
-def _names_in_both_texts(mine: Identity, other: Identity) -> str:
+class SiblingComparison:
+    """Compares one page with many others of its site, see :func:`why_siblings`.
+
+    Args:
+        new: identity of the page.
+    """
+
+    __slots__ = ("_facts", "_is_readable", "_new")
+
+    def __init__(self, new: bytes) -> None:
+        self._new, self._facts, self._is_readable = new, None, True
+        try:
+            self._facts = _facts_of(new)
+        except DamageError:
+            self._is_readable = False
+
+    def by_names(self, old: bytes) -> str:
+        """Return how the names of two pages with different texts differ if each has own ones in its text; else "".
+
+        It is enough for nearly all pages of a catalogue, which are compared with dozens of others.
+        """
+        try:
+            mine, other = self._facts, _facts_of(old)
+        except DamageError:
+            return ""
+        return _names_in_both_texts(mine, other) if mine is not None and other is not None else ""
+
+    def why(self, old: bytes, *, equal_text: bool, by_sentences: bool) -> str:
+        """Return why the other page is a sibling; see :func:`why_siblings`."""
+        try:
+            other = _facts_of(old)
+        except DamageError:
+            return UNREADABLE
+        mine = self._facts
+        if mine is None or other is None:
+            return "" if self._is_readable else UNREADABLE
+        if have_other_files(self._new, old):
+            return FILES
+        if not equal_text and (why := _names_in_both_texts(mine, other)):
+            return why
+        same_layout = compare_layouts(self._new, old) != OTHER
+        return _why_different_things(
+            mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences
+        )
+
+
+class _IdentityFacts(NamedTuple):
+    """An identity, and what is found out about it once for all pages that it is compared with."""
+
+    identity: Identity
+    names: frozenset[int]
+    in_text: frozenset[int]  #: names in the main text; none if the sketch lacks names of the page
+    numbers: frozenset[int]  #: names that are numbers
+    body: int
+    is_about_its_name: bool
+
+
+@lru_cache(UNPACKED)
+def _facts_of(identity: bytes) -> _IdentityFacts | None:
+    """Unpack an identity; errors and None as those of :func:`unpack_identity`."""
+    found = unpack_identity(identity)
+    if found is None:
+        return None
+    names = found.names.items
+    in_text = [key for key, flags in names.items() if flags & MAIN] if found.names.is_whole else []
+    numbers = [key for key in names if key < TELLING]
+    sets = frozenset(names), frozenset(in_text), frozenset(numbers)
+    return _IdentityFacts(found, *sets, found.body, is_about_its_name(names))
+
+
+def _unpack(identity: bytes) -> Identity | None:
+    facts = _facts_of(identity)
+    return None if facts is None else facts.identity
+
+
+def _names_in_both_texts(mine: _IdentityFacts, other: _IdentityFacts) -> str:
     """Return how the names differ if each page certainly has own ones in its text, and another text; else ""."""
-    if mine.body == other.body > 0 or not (mine.names.is_whole and other.names.is_whole):
+    if mine.in_text <= other.names or other.in_text <= mine.names or mine.body == other.body > 0:
         return ""
-    names, others = mine.names.items, other.names.items
-    own, lacking = names.keys() - others.keys(), others.keys() - names.keys()
-    if not (any(names[key] & MAIN for key in own) and any(others[key] & MAIN for key in lacking)):
-        return ""
-    return NUMBERS_IN_NAMES if min(own) < TELLING > min(lacking) else NAMES_IN_TEXT
+    have_numbers = not (mine.numbers <= other.names or other.numbers <= mine.names)
+    return NUMBERS_IN_NAMES if have_numbers else NAMES_IN_TEXT
 
 
 def _why_different_things(
-    mine: Identity, other: Identity, *, same_layout: bool, equal_text: bool, by_sentences: bool
+    new: _IdentityFacts, old: _IdentityFacts, *, same_layout: bool, equal_text: bool, by_sentences: bool
 ) -> str:
+    mine, other = new.identity, old.identity
     pair = _Names.of(mine, other)
     why = pair.why_different(equal_text=equal_text, same_layout=same_layout)
     if why:
         return why
     # The text is about the name of neither: what the pages say of the item is short, or beside the text.
-    is_foreign = not any(is_about_its_name(each.names.items) for each in (mine, other))
+    is_foreign = not (new.is_about_its_name or old.is_about_its_name)
     is_brief = mine.is_brief and other.is_brief
     if not equal_text and _values_differ(mine.inner, other.inner, is_brief=is_brief, is_foreign=is_foreign):
         return VALUES
@@ -140,9 +201,7 @@ def _sentences_differ(mine: Identity, other: Identity, *, adds_word: bool) -> bo
 
 
 def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_template: bool = False) -> str:
-    """Return why two pages of different sites are not copies of each other; "" if they may be.
-
-    It is ``UNREADABLE`` if an identity cannot be read.
+    """Return why two pages of two sites are no copies; "" if they may be, ``UNREADABLE`` if an identity is damaged.
 
     Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
     texts are different pages if each has a number that the other lacks. A longer text may be read with numbers of the
@@ -161,10 +220,10 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
         return UNREADABLE
     if mine is None or other is None:
         return ""
-    if mine.is_brief and other.is_brief and mine.inner.differs(other.inner):
-        return VALUES
-    if equal_text:
-        return ""
+    has_other_values = mine.is_brief and other.is_brief and mine.inner.differs(other.inner)
+    why = VALUES if has_other_values else FILES if have_other_files(new, old) else ""
+    if why or equal_text:
+        return why
     if are_reordered(mine.sentences.items, other.sentences.items):
         return ORDER
     return SENTENCES_OF_TEMPLATE if of_template and mine.sentences.differs(other.sentences) else ""

@@ -17,9 +17,9 @@ from dedupcrawl.page.blocks import BlockTree, build_block_tree, byte_length, fla
 from dedupcrawl.page.document import check_stream
 from dedupcrawl.page.edges import trim_choice
 from dedupcrawl.page.embedded_data import embedded_text
-from dedupcrawl.page.file_lists import file_blocks
+from dedupcrawl.page.file_lists import file_blocks, listed_files
 from dedupcrawl.page.model import Block, Kind, Page
-from dedupcrawl.page.page_kind import MAX_LABEL_BYTES, kind_of
+from dedupcrawl.page.page_kind import MAX_LABEL_BYTES, kind_of, listed_below
 from dedupcrawl.page.replies import mark_replies, without_counts
 from dedupcrawl.page.rules import (
     CONSENT,
@@ -31,17 +31,19 @@ from dedupcrawl.page.rules import (
     POSITION_REASONS,
     REPEATED,
     REPLIES,
+    SIDE_CLASS,
     is_byline,
     is_legal,
     word_set,
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
-from dedupcrawl.page.signatures import MAX_READ_BYTES, layout_signature, removed_signature
+from dedupcrawl.page.signatures import MAX_READ_BYTES, files_signature, layout_signature, removed_signature
 from dedupcrawl.page.structure import (
     HEADINGS,
     MAX_BESIDE_TEXT,
     folded_line,
     join_leading_facts,
+    join_trailing_facts,
     listed_headings,
     mark_discussion,
     page_title,
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_TITLED = 4  #: characters of a line that names a page because it is a part of its title
 MIN_FOUND = 0.5  #: share of the text that the block model chose, which the rules must have found to be compared
+MIN_ADDED = 0.1  #: share of the text by the rules that a part beside it must have to be compared with it
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 #: Of text that is compared elsewhere, or never.
 COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK, REPLIES}
@@ -97,11 +100,13 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     mark_replies(tree, reasons, is_short=kept < MIN_ARTICLE_BYTES)
     if chosen is not None and _has_few_replies(tree, reasons, chosen):
         chosen = None
-    corrected = None if chosen is None else _corrected(tree, reasons, chosen)
-    facts = 0 if tree.is_discussion else join_leading_facts(tree.blocks, reasons)
+    corrected = None if chosen is None else _corrected(tree, reasons, chosen, options)
+    facts = 0
+    if not tree.is_discussion:
+        facts = join_leading_facts(tree.blocks, reasons) + join_trailing_facts(tree.blocks, reasons)
     reading = ChoiceResult(reasons, kept + facts, kept)
     corrected = corrected or reading
-    compared = reading if _is_compared(reading, corrected) else corrected
+    compared = _with_side_text(tree, reading, corrected) if _is_compared(reading, corrected) else corrected
     reasons, kept = compared.reasons, compared.kept
     unread = unread if compared is reading and REPLIES not in reasons else unread_bytes(tree.blocks, reasons)
     kind = kind_of(tree, reasons, compared.in_sentences, options)
@@ -128,6 +133,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         listed=listed_headings(tree.blocks, reasons, KEPT_REASONS),
         visible=_visible(tree, reasons, kind),
         removed=_removed(root, texts, text, rest),
+        files=files_signature(listed_files(tree, reasons)) if tree.files else b"",
         layout=layout_signature(tree.elements, tree.parents, texts.container),
         **surroundings,
         **described,
@@ -142,8 +148,11 @@ class ChoiceResult(NamedTuple):
     in_sentences: int  #: of it, without links if the block model chose it
 
 
-def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> ChoiceResult:
-    """Return the choice of the block model, which leaves the reasons of other blocks as they are."""
+def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool], options: ReadOptions) -> ChoiceResult:
+    """Return the choice of the block model, which leaves the reasons of other blocks as they are.
+
+    Separators in a block of guide links (R > R1) are no sentences.
+    """
     trim_choice(tree.blocks, chosen)
     corrected = [
         (reason if reason is MAIN_TEXT else MODEL_KEPT) if keep else MODEL_REMOVED if reason is MAIN_TEXT else reason
@@ -153,8 +162,12 @@ def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool]) -> Choic
         chosen[place] = True
         corrected[place] = MODEL_KEPT
     kept = sum([block[1] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-    links = sum([block[2] for block, keep in zip(tree.blocks, chosen, strict=True) if keep])
-    return ChoiceResult(corrected, kept, kept - links)
+    links = [
+        block[1] if block[2] > options.link_density_noise * block[1] else block[2]
+        for block, keep in zip(tree.blocks, chosen, strict=True)
+        if keep
+    ]
+    return ChoiceResult(corrected, kept, kept - sum(links))
 
 
 def _has_few_replies(tree: BlockTree, reasons: Sequence[str], chosen: Sequence[bool]) -> bool:
@@ -172,6 +185,30 @@ def _is_compared(reading: ChoiceResult, corrected: ChoiceResult) -> bool:
     """
     found, chosen = reading.in_sentences, corrected.in_sentences
     return corrected is reading or (min(found, chosen) >= MIN_ARTICLE_BYTES and found >= MIN_FOUND * chosen)
+
+
+def _with_side_text(tree: BlockTree, reading: ChoiceResult, corrected: ChoiceResult) -> ChoiceResult:
+    """Return the choice of the rules with the parts that they removed for a class alone, and that the model chose.
+
+    A comment on a quoted article may stand in such a part: without it the page would be a copy of the article. A part
+    with less than a tenth of the text makes no other page of it (``relations``).
+    """
+    if corrected is reading or tree.is_discussion:
+        return reading
+    pairs = enumerate(zip(reading.reasons, corrected.reasons, strict=True))
+    places = [at for at, (rule, model) in pairs if rule is SIDE_CLASS and model is MODEL_KEPT]
+    added = sum([tree.blocks[place][1] - tree.blocks[place][2] for place in places])
+    if added < MIN_ADDED * reading.in_sentences:
+        return reading
+    reasons = [*reading.reasons]
+    for place in places:
+        reasons[place] = MODEL_KEPT
+    found = ChoiceResult(reasons, reading.kept + added, reading.in_sentences + added)
+    return corrected if _kept_places(found) == _kept_places(corrected) else found
+
+
+def _kept_places(choice: ChoiceResult) -> list[bool]:
+    return [reason in KEPT_REASONS for reason in choice.reasons]
 
 
 def with_main_text(
@@ -236,7 +273,8 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
 
     That is the heading, the text between it and the main text, and short facts (definition lists, tables); and all
     text that was removed only for its position if it is longer than the main text. Without it, catalogue pages with
-    different goods and the same terms of sale would be copies. Beside an article the other text belongs to the site.
+    different goods and the same terms of sale would be copies. So would be lists of pages under the same introduction.
+    Beside an article the other text belongs to the site.
     """
     if kept >= MIN_ARTICLE_BYTES:
         return ""
@@ -253,7 +291,8 @@ def _rest(tree: BlockTree, reasons: list[str], kept: int, named: int) -> str:
             and not _is_boilerplate(tree.blocks[place], listed)
         )
     ]
-    return "\n".join([tree.blocks[place][0] for place in chosen])
+    below = listed_below(tree, reasons, kept)
+    return "\n".join([tree.blocks[place][0] for place in (sorted({*chosen, *below}) if below else chosen)])
 
 
 def _naming(block: RawBlock) -> str:

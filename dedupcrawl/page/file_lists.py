@@ -14,19 +14,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedupcrawl.page.rules import EDGE, KEPT_REASONS, MODEL_REMOVED, OUTSIDE, POSITION_REASONS, TEASER
-from dedupcrawl.page.structure import HEADINGS, common_ancestor, containers_in
+from dedupcrawl.page.rules import (
+    EDGE,
+    KEPT_REASONS,
+    MODEL_REMOVED,
+    OUTSIDE,
+    POSITION_REASONS,
+    SIDE_CLASS,
+    TEASER,
+    name_words,
+    word_set,
+)
+from dedupcrawl.page.structure import HEADINGS, ancestors, common_ancestor, containers_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from dedupcrawl.page.blocks import BlockTree, RawBlock
 
+MIN_LISTED = 2  #: links to files that are a list by which pages are told apart
 MIN_FILES = 3  #: links to files in another container that are a list, not one document of the site
 MAX_LABEL_BYTES = 60  #: of a block between the links: a number, a duration, a size, the name of a format
 MAX_LABELS = 4  #: such blocks between two links: the other cells of a row
 REMOVABLE = POSITION_REASONS | {MODEL_REMOVED}  #: reasons that say nothing about the block itself
 LISTED = REMOVABLE | {TEASER}  #: within the main text, files may be listed among links to pages
+#: Words in class and id of parts that list files.
+FILE_WORDS = word_set("attachment attachments download downloads files fujian playlist tracklist tracks xiazai")
 CELLS = frozenset({"td", "th"})
 ITEMS = CELLS | {"dd", "li"}
 
@@ -38,33 +51,108 @@ def file_blocks(tree: BlockTree, reasons: Sequence[str]) -> list[int]:
         tree: blocks and containers.
         reasons: for each block why it is kept or removed.
     """
-    kept = [place for place, reason in enumerate(reasons) if reason in KEPT_REASONS]
+    blocks, kept = tree.blocks, _kept(reasons)
     if not kept:
         return []
-    blocks = tree.blocks
-    top = common_ancestor([blocks[place][6] for place in kept], tree.parents)
-    inside = containers_in(top, tree.parents)
+    column = common_ancestor([blocks[place][6] for place in kept], tree.parents)
+    inside, above = containers_in(column, tree.parents), ancestors(column, tree.parents)
     listed = {
         place
         for place, links in tree.files.items()
         if inside[blocks[place][6]] and reasons[place] in (LISTED if links else LISTED - {EDGE, OUTSIDE})
         if links or blocks[place][5] in ITEMS
     }
-    for places in (range(kept[-1] + 1, len(blocks)), range(kept[0] - 1, -1, -1)):
-        found = _adjacent_files(tree, reasons, places)
-        if sum([tree.files[place] for place in found]) >= MIN_FILES:
+    listed |= {place for place in tree.files if inside[blocks[place][6]] and _is_named_so(tree, place, reasons, above)}
+    for found in _adjacent_lists(tree, reasons, kept, above):
+        if sum([tree.files[place] or 1 for place in found]) >= MIN_FILES:
             listed.update(found)
     return sorted(listed | _labels(tree, reasons, listed)) if listed else []
 
 
-def _adjacent_files(tree: BlockTree, reasons: Sequence[str], places: Iterable[int]) -> list[int]:
+def listed_files(tree: BlockTree, reasons: Sequence[str]) -> list[str]:
+    """Return the texts of the lists of files by which a page is told from others; [] without such a list.
+
+    They are those of the main text, of the ``<main>`` or the ``<article>`` around it, and directly beside it, with the
+    other cells of their rows. A link in a sentence is in no list.
+
+    Args:
+        tree: blocks and containers.
+        reasons: for each block why it is kept or removed.
+    """
+    blocks, kept = tree.blocks, _kept(reasons)
+    if not kept:
+        return []
+    column = _declared_column(tree, common_ancestor([blocks[place][6] for place in kept], tree.parents))
+    inside, above = containers_in(column, tree.parents), ancestors(column, tree.parents)
+    places = {
+        place
+        for place in tree.files
+        if inside[blocks[place][6]] and _is_listed(tree, place)
+        if reasons[place] in KEPT_REASONS | REMOVABLE or _is_named_so(tree, place, reasons, above)
+    }
+    places.update(*_adjacent_lists(tree, reasons, kept, above))
+    if sum([tree.files[place] or 1 for place in places]) < MIN_LISTED:
+        return []
+    cells = {at for place in places for step in (1, -1) for at in _cells_beside(blocks, place, step)}
+    return [blocks[place][0] for place in sorted(cells | places)]
+
+
+def _kept(reasons: Sequence[str]) -> list[int]:
+    return [place for place, reason in enumerate(reasons) if reason in KEPT_REASONS]
+
+
+def _declared_column(tree: BlockTree, top: int) -> int:
+    """Return the page's only ``<main>`` or ``<article>`` around a container, or that itself."""
+    articles = [at for at, head in enumerate(tree.heads) if head.partition(" ")[0] == "article"]
+    above = ancestors(top, tree.parents)
+    return next((some[0] for some in (tree.mains, articles) if len(some) == 1 and some[0] in above), top)
+
+
+def _is_listed(tree: BlockTree, place: int) -> bool:
+    """Return whether a block with links to files is little else, or is as short as a label."""
+    return tree.files[place] > 0 or tree.blocks[place][1] <= MAX_LABEL_BYTES
+
+
+def _is_named_so(tree: BlockTree, place: int, reasons: Sequence[str], above: Container[int]) -> bool:
+    """Return whether a block was removed for its class or id, and one of them says that the part lists files.
+
+    The containers ``above`` the main text do not count.
+    """
+    if reasons[place] is not SIDE_CLASS:
+        return False
+    around = [at for at in ancestors(tree.blocks[place][6], tree.parents) if at not in above]
+    return not FILE_WORDS.isdisjoint(word for at in around for word in name_words(tree.heads[at]))
+
+
+def _cells_beside(blocks: Sequence[RawBlock], place: int, step: int) -> list[int]:
+    """Return the short cells without links on one side of a cell, up to a row of headings of columns."""
+    found: list[int] = []
+    at = place + step
+    while 0 <= at < len(blocks) and len(found) < MAX_LABELS and blocks[at][5] in CELLS and blocks[place][5] in CELLS:
+        is_heading = blocks[at][5] == "th" and "th" in [block[5] for block in blocks[max(0, at - 1) : at + 2 : 2]]
+        if is_heading or not _is_label(blocks[at]):
+            break
+        found.append(at)
+        at += step
+    return found
+
+
+def _adjacent_lists(
+    tree: BlockTree, reasons: Sequence[str], kept: Sequence[int], above: Container[int]
+) -> list[list[int]]:
+    """Return the blocks with links to files next to the main text, those after it and those before it."""
+    around = range(kept[-1] + 1, len(tree.blocks)), range(kept[0] - 1, -1, -1)
+    return [_adjacent_files(tree, reasons, places, above) for places in around]
+
+
+def _adjacent_files(tree: BlockTree, reasons: Sequence[str], places: Iterable[int], above: Container[int]) -> list[int]:
     """Return the blocks with links to files that come first in ``places``, with nothing but labels between them."""
     found: list[int] = []
     labels = 0
     for place in places:
-        if reasons[place] not in REMOVABLE:
+        if reasons[place] not in REMOVABLE and not _is_named_so(tree, place, reasons, above):
             break
-        if tree.files.get(place):
+        if place in tree.files and _is_listed(tree, place):
             found.append(place)
             labels = 0
             continue

@@ -102,6 +102,7 @@ class Page:
     stated: str = ""
     #: signature of the removed text, where less than half was read (:mod:`dedupcrawl.page.signatures`)
     removed: bytes = b""
+    files: bytes = b""  #: signature of the lists of links to files (:mod:`dedupcrawl.page.signatures`)
     fields: tuple[tuple[str, str], ...] = ()  #: of an item whose fields are judged each for itself: names and texts
     layout: bytes = b""  #: signature of the element structure (:mod:`dedupcrawl.page.signatures`); b"" if unknown
 

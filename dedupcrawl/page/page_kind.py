@@ -15,8 +15,12 @@ from dedupcrawl.page.edges import HEADLINE_BYTES
 from dedupcrawl.page.model import Kind
 from dedupcrawl.page.rules import (
     CONSENT,
+    GUIDE_LINKS,
     KEPT_REASONS,
     LANDMARK,
+    LINK_RUN,
+    POSITION_REASONS,
+    TEASER,
     is_byline,
     is_legal,
     is_statement,
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 
 INDEX_SHARE = 0.5  #: a page with a larger share of guide links and no statement is an index
 MAX_LABEL_BYTES = 40  #: a longer line without links is more than a label; links after it that are longer are a list
+#: Reasons for which links to pages below a short text may have been removed.
+LISTED_REASONS = POSITION_REASONS | {GUIDE_LINKS, LINK_RUN, TEASER}
 MIN_LISTED = 3  #: links to pages by their headlines that are a list, without the sign of a title
 MAX_BESIDE_BYTES = 3000  #: the text of a side column is not longer
 #: Elements and words in class and id of a column beside the content.
@@ -76,7 +82,7 @@ def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int, options: ReadOpt
     """
     if kept <= MAX_BESIDE_BYTES and is_list(tree, reasons):
         return Kind.INDEX
-    if kept >= MIN_ARTICLE_BYTES:
+    if kept >= MIN_ARTICLE_BYTES and not _are_labels(tree, reasons):
         return Kind.ARTICLE
     total = guide = asking = listed = 0
     has_statement, has_line, is_headed = tree.is_brief and kept > 0, False, False
@@ -86,7 +92,7 @@ def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int, options: ReadOpt
         guide += length if reason is LANDMARK else link_length
         asking += length if reason is CONSENT else 0
         if reason in KEPT_REASONS and link_length <= options.link_density_noise * length:
-            has_statement = has_statement or is_statement(text, length) or _is_told_first(block)
+            has_statement = has_statement or _states(text, length) or _is_told_first(block)
             has_line = has_line or (is_headed and _is_line(block))
         is_headed = is_headed or (block[5] == "h1" and not link_length)
         listed += link_length if is_headed or _links_headline(block) else 0
@@ -96,6 +102,46 @@ def kind_of(tree: BlockTree, reasons: Sequence[str], kept: int, options: ReadOpt
     if asking > kept and not has_statement:
         return Kind.CONSENT
     return Kind.ARTICLE if kept else Kind.EMPTY
+
+
+def _are_labels(tree: BlockTree, reasons: Sequence[str]) -> bool:
+    """Return whether the main text is nothing but short lines, as the dates in a list of pages."""
+    pairs = zip(tree.blocks, reasons, strict=True)
+    return all(block[1] <= MAX_LABEL_BYTES for block, reason in pairs if reason in KEPT_REASONS)
+
+
+def _states(text: str, length: int) -> bool:
+    """Return whether a text is a statement, and not just the number of an item ("12.")."""
+    return is_statement(text, length) and any(map(str.isalpha, text))
+
+
+def listed_below(tree: BlockTree, reasons: Sequence[str], kept: int) -> list[int]:
+    """Return the places of a list of pages that a short main text introduces; [] if there is none.
+
+    The list follows the text directly, in its container, and has more text. Under a heading of its own ("More news") it
+    may belong to the site.
+
+    Args:
+        tree: blocks and containers.
+        reasons: for each block why it is kept or removed.
+        kept: bytes of main text.
+    """
+    texts = [place for place, reason in enumerate(reasons) if reason in KEPT_REASONS]
+    if not texts or tree.is_brief or tree.is_discussion:
+        return []
+    blocks, found = tree.blocks, list[int]()
+    top = common_ancestor([blocks[place][6] for place in texts], tree.parents)
+    inside = containers_in(top, tree.parents)
+    for place in range(texts[-1] + 1, len(blocks)):
+        block = blocks[place]
+        if not inside[block[6]] or reasons[place] not in LISTED_REASONS:
+            break
+        if _links_headline(block):
+            found.append(place)
+        elif block[5] in HEADINGS or block[1] > MAX_LABEL_BYTES:
+            break
+    links = sum([blocks[place][3] for place in found])
+    return found if links > MIN_LISTED and sum([blocks[place][2] for place in found]) > kept else []
 
 
 def is_list(tree: BlockTree, reasons: Sequence[str]) -> bool:
@@ -173,7 +219,10 @@ def _states_in_column(tree: BlockTree, reasons: Sequence[str]) -> bool:
     """
     kept = [block for block, reason in zip(tree.blocks, reasons, strict=True) if reason in KEPT_REASONS]
     lines = [block for block in kept if block[5] not in HEADINGS and not block[2] and not _is_note(*block[:2])]
-    if any(block[5] == "pre" for block in kept) or sum([_is_signature(block[0]) is not None for block in kept]) > 1:
+    if (
+        any(block[5] == "pre" and 2 * block[2] <= block[1] for block in kept)
+        or sum([_is_signature(block[0]) is not None for block in kept]) > 1
+    ):
         return True
     title = page_title(tree.metadata)
     sites = {block[6] for block in tree.blocks if block[5] == "h1" and block[2] and not _begins(title, block[0])}

@@ -86,6 +86,9 @@ SIDE_WORDS = word_set("""
     sponsors submenu subscribe subscriber subscription taboola tag taglist tags teaser teasers toc
     toolbar topbar trending tuijian widget widgets xiangguan zebian
 """)
+#: Of these, words that a part with sentences mostly has for another reason: the editor of a page builder, or a note by
+#: the editor; a place for an advertisement around the text; the rest of a text, which a button shows.
+AMBIGUOUS_WORDS = word_set("ad editor hidden")
 #: Classes of the sections of a manual in DocBook's and AsciiDoc's HTML.
 SECTIONS = word_set("refsect1 refsect2 refsect3 sect0 sect1 sect2 sect3 sect4 sect5 sect6")
 #: A name with such a prefix describes the topic of the text, something beside it, or its look: WordPress gives
@@ -107,7 +110,7 @@ MAX_NOTICE_BYTES = 600  #: a longer block is an article about cookies
 CAPTION_ENDS = (")", "）", "摄", "攝", "图片", "照片")  #: every caption ends with one of them
 
 #: Letters after a digit belong to a number or to a generated name (``css-1d8ad8q``), and are no word.
-_name_parts = re.compile(r"(?<!\d)(?:[A-Z]?[a-z]+|[A-Z]+)").findall
+_name_parts = re.compile(r"\d[A-Za-z]*|([A-Z]?[a-z]+|[A-Z]+)").findall
 _FRONT = r"[\s（(【\[《<>«»*|·•—–-]*"
 _points_elsewhere = re.compile(
     _FRONT + r"(?:(?:also )?(?:read|see|learn|find out)(?: more| also| next| on)?"
@@ -144,14 +147,28 @@ _names_origin = re.compile(
     r"|(?<![^\W\d_])by (?-i:[A-Z])",
     re.IGNORECASE,
 ).search
-_is_url = re.compile(r"https?://\S+\Z").match
+#: The URL of the page, alone or after a word for it. That of a website may be what a page is about.
+_is_url = re.compile(
+    r"(?:(?:permalink|page url|source url|url of this page|本[文页頁](?:网址|網址|链接|連結)|原文(?:链接|連結)"
+    r"|この(?:記事|ページ)のURL)\s*[:：]\s*)?https?://\S+\Z",
+    re.IGNORECASE,
+).match
+#: What was printed, in front of the words for it: "This page was …".
+_PAGE = (
+    r"(?P<page>(?:this |the |diese[rs]? |der |die |das |cet(?:te)? |l['’]|est[ea] |el |la |il |quest[oa] |эта )?"
+    r"(?:page|article|document|seite|artikel|dokument|artículo|página|documento|articolo|pagina|artigo"
+    r"|страница|статья|strona|artykuł|本[页頁文])(?: was| is| wurde| a été| est| fue| ha sido| è stat[ao]| foi)? ?)?"
+)
 #: How a view for printers names its page, before the URL, the host or the date, in the languages of consent texts.
 _printed_from = re.compile(
     _FRONT
-    + r"(?:printed (?:from|by|at|on)|(?:aus)?gedruckt|imprim(?:[ée]e?|at)|impress?[oa]|stampat[oa]|(?:рас|на)печатано"
-    r"|отпечатано|роздруковано|надруковано|wydrukowano|afgedrukt|geprint|udskrevet|utskrive[nt]|tulostettu|vytištěno"
+    + _PAGE
+    + r"(?:printed (?:from|by|at|on)|print(?:er[- ]friendly)? (?:date|version of)|(?:aus)?gedruckt|druckversion von"
+    r"|imprim(?:[ée]e?|at)|impress?[oa]|stampat[oa]|stampa da|wydruk ze|skrevet ut|(?:рас|на)печатан[оа]"
+    r"|версия для печати|отпечатано|роздруковано|надруковано|wydrukowano|afgedrukt|geprint|udskrevet"
+    r"|utskrive[nt]|tulostettu|vytištěno"
     r"|vytlačené|nyomtatva|tipărit|yazdırıldı|natisnjeno|ispisano|otisnuto|atspausdinta|izdrukāts|prinditud|trükitud"
-    r"|prentað|εκτυπώθηκε|εκτύπωση|طبع|طُبع|چاپ شده|הודפס|打印自|列印自|印刷元|인쇄)\b",
+    r"|prentað|εκτυπώθηκε|εκτύπωση|طبع|طُبع|چاپ شده|הודפס|打印自|列印自|印刷元|印刷日時?|인쇄)\b",
     re.IGNORECASE,
 ).match
 #: Words of titles that name a view of a page, not its topic.
@@ -169,8 +186,11 @@ VIEW_PARTS = word_set("""
     geprint udskr utskr tulostettu vytišt vytlač nyomtat tipărit yazdır natisnjen ispisano otisnut atspausd izdruk
     prindi trükitud prentað εκτυπ εκτύπ طبع چاپ הודפס 打印 列印 印刷 인쇄
 """)
-#: The same in Chinese with the name of the site first, and its address.
-_printed_by = re.compile(r"本[页頁文]由.{1,30}?(?:打印|列印|印制).{0,4}(?:网址|網址|地址|链接|連結)").match
+#: The same with the name of the site first: in Chinese with its address, in Japanese and Korean as a sentence.
+_printed_by = re.compile(
+    r"本[页頁文]由.{1,30}?(?:打印|列印|印制).{0,4}(?:网址|網址|地址|链接|連結)"
+    r"|この(?:記事|ページ)は.{1,120}?から印刷されました|이 (?:기사|페이지)는 .{1,120}?에서 인쇄되었습니다"
+).match
 _has_host = re.compile(r"(?<![\w@.])(?:[^\W_][\w-]*\.)+[a-z]{2,}(?=[/\s,;)]|\.?\Z)", re.IGNORECASE).search
 _digit = re.compile(r"\d").search
 #: A time of editing, or a number of readers: beside the counted word only. Words may be joined by the layout
@@ -279,16 +299,26 @@ def side_words(head: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16384)
+def is_ambiguous(head: str) -> bool:
+    """Return whether ``tag class id`` of an element shows a side part only if it has no sentences.
+
+    >>> [is_ambiguous(head) for head in ("div elementor-widget text-editor", "div widget", "div editor-bio")]
+    [True, False, False]
+    """
+    return frozenset() < side_words(head) - {"widget"} <= AMBIGUOUS_WORDS
+
+
+@lru_cache(maxsize=16384)
 def name_words(names: str) -> frozenset[str]:
     """Return the words in class and id of an element, without names that describe a topic or the look.
 
-    >>> sorted(name_words("main-body relatedPosts tag-cookies lg:hidden"))
-    ['body', 'main', 'posts', 'related']
+    >>> sorted(name_words("main-body relatedPosts tag-cookies lg:hidden node-0ead46"))
+    ['body', 'main', 'node', 'posts', 'related']
     """
     if "__" in names:
         names = " ".join(map(_without_hash, names.split()))
     kept = (name for name in names.split() if not name.startswith(TOPIC_PREFIXES) and VARIANT not in name)
-    found = frozenset([word.lower() for name in kept for word in _name_parts(name)])
+    found = frozenset([word.lower() for name in kept for word in _name_parts(name) if word])
     return found - {"hidden"} if "hidden" in found and HIDDEN_NAMES.isdisjoint(names.split()) else found
 
 
@@ -343,7 +373,11 @@ def is_stamp(text: str, length: int) -> bool:
         return True
     if _printed_by(text) is not None:
         return True
-    return _printed_from(text) is not None and (_has_host(text) is not None or _date_with_year(text) is not None)
+    printed = _printed_from(text)
+    if printed is None:
+        return False
+    # With words for the page and a date alone it is a statement: "Der Artikel, gedruckt am 3. Mai 1998".
+    return _has_host(text) is not None or (not printed["page"] and _date_with_year(text) is not None)
 
 
 def is_byline(text: str, length: int) -> bool:

@@ -33,6 +33,7 @@ from dedupcrawl.page.rules import (
     TEASER,
     THIRD_PARTY_REASONS,
     SideKind,
+    is_ambiguous,
     is_consent_notice,
     link_noise,
     points_elsewhere,
@@ -103,11 +104,13 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     for child in replies_below(tree, containers):
         containers.removed[child] = COMMENTS
         tree.is_brief = True
-    containers.remove_parts(tree.nested, hidden, sections, spared)
+    parts = containers.parts_with_sentences(texts, tree.hidden)
+    containers.remove_parts(tree.nested, hidden, sections, spared, parts)
     best = containers.best(tree.mains, headed, sections)
     brief = structure.brief_text(tree, texts, best, containers)
     if brief >= 0:
         best, tree.is_brief = brief, True
+    containers.keep_sentences(best, tree.hidden)
     kept = _assign_reasons(blocks, reasons, containers, best)
     structure.mark_repeated(blocks, reasons, repeated)
     removed = trim(blocks, kept, scores) if tree.thread < 0 else {}  # authors and dates of posts are no frame
@@ -296,17 +299,19 @@ class ContainerScores:
         for place, reason in notices.items():
             reasons[place] = reason
 
-    def remove_parts(self, nested: list[int], hidden: set[int], sections: set[int], spared: set[int]) -> None:
+    def remove_parts(
+        self, nested: list[int], hidden: set[int], sections: set[int], spared: set[int], parts: set[int]
+    ) -> None:
         """Remove containers for their nature, then those with a low score.
 
-        ``nested`` are articles inside an article, ``hidden`` is not shown. ``sections`` are no side parts; ``spared``
-        are no teasers either.
+        ``nested`` are articles inside an article, ``hidden`` is not shown. ``sections`` and ``parts`` of the text are
+        no side parts; ``spared`` are no teasers either.
         """
         for child in hidden:
             self.removed[child] = SIDE_CLASS
         self._remove_nested(nested)
         self._remove_teasers(spared)
-        self._remove_side_parts(sections | spared)
+        self._remove_side_parts(sections | spared, parts)
         self._remove_poor()
 
     def sum_descendants(self) -> None:
@@ -348,13 +353,13 @@ class ContainerScores:
             if siblings[parents[child]] >= MIN_TEASERS and child not in spared:
                 self.removed[child] = TEASER
 
-    def _remove_side_parts(self, spared: set[int]) -> None:
+    def _remove_side_parts(self, spared: set[int], parts: set[int]) -> None:
         """Remove side parts by class or id, unless too little text is left or they contain the heading."""
         parents, sides, removed = self.parents, self.sides, self.removed
         positive = self.all_positive
         left = positive[0]
         likely = max(MIN_SIDE_PART, SIDE_PART_SHARE * left)
-        spared = spared | self._repeated_side_words(spared, likely)
+        spared = spared | parts | self._repeated_side_words(spared, likely)
         if compiled.choice is not None:
             choice_rules().remove_side_parts(parents, sides, removed, positive, spared, likely)
             return
@@ -456,6 +461,36 @@ class ContainerScores:
         while best not in bound and self.parents[best] >= 0 and positive[best] < enough:
             best = self.parents[best]
         return best
+
+    def parts_with_sentences(self, texts: Sequence[int], hidden: Sequence[int]) -> set[int]:
+        """Return the parts of the declared texts that have an ambiguous class, and sentences.
+
+        Where a part has so much text, shorter paragraphs in parts with the same class words are of its kind. In a
+        discussion such parts are the signatures of authors.
+        """
+        likely, positive, heads = SideKind.LIKELY, self.all_positive, self.heads
+        sides = enumerate(self.sides)
+        found = [
+            child for child, side in sides if side is likely and positive[child] > 0 and is_ambiguous(heads[child])
+        ]
+        if self.is_discussion or not found or not texts:
+            return set()
+        inside = {*found} & structure.descendants(texts, self.parents) - {*hidden}
+        kinds = {side_words(heads[child]) for child in inside if positive[child] >= MIN_SIDE_PART}
+        return {child for child in inside if side_words(heads[child]) in kinds}
+
+    def keep_sentences(self, best: int, hidden: Sequence[int]) -> None:
+        """Keep the parts of the main container that an ambiguous class has removed although they have sentences.
+
+        What was removed within them for its own class, or is ``hidden``, stays removed.
+        """
+        kept = {child for child in self.parts_with_sentences([best], hidden) if self.removed[child] is SIDE_CLASS}
+        removed, parents = self.removed, self.parents
+        for child in range(min(kept, default=len(parents)), len(parents)):
+            is_part = child in kept or (parents[child] in kept and not self.sides[child])
+            if is_part and removed[child] is SIDE_CLASS and not removed[parents[child]]:
+                kept.add(child)
+                removed[child] = ""
 
     def reasons_around(self, best: int) -> list[str]:
         """Return for each container why its blocks are kept or removed, if ``best`` is the main one."""

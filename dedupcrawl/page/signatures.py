@@ -1,4 +1,4 @@
-"""Two small signatures of a page, and their comparison: of its layout, and of the text that was not read.
+"""Small signatures of a page, and their comparison: of its layout, of the text that was not read, and of its files.
 
 Similar pages fall into four classes (patent CN101645082): the same or part of the content, in the same or another
 layout. The relation of a verdict gives the content, and the signatures of two layouts the rest.
@@ -16,18 +16,27 @@ König: *b-Bit Minwise Hashing*, 2010; one permutation, Li, Owen, Zhang 2012). L
 navigation. If most of the removed text of two pages differs, the matching text may be the beginning of all pages of the
 site. Then the new page is kept as ``unchecked(little-read)``.
 
+A page that lists files, such as the tracks of an album, has a signature of the words in that list: the lowest hashes
+(Broder 1997) and their number. A long introduction hides the list from the sketches of the text.
+
 ``Record.identity`` begins with the signature of the layout (4 bytes, 0 if it is unknown), followed by the sketch of
-:mod:`dedupcrawl.identity.identity_sketch`. If less than half of the page was read, the signature of the removed text is
-at the end; the highest bit of the first byte is set then.
+:mod:`dedupcrawl.identity.identity_sketch`. The signature of files comes next, with its size at its end; the highest bit
+of the second byte is set then. If less than half of the page was read, the signature of the removed text is at the end;
+the highest bit of the first byte is set then.
 """
 
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
+from struct import pack, unpack
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
+
+from dedupcrawl.page.rules import FILE_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -64,8 +73,8 @@ def layout_signature(elements: Sequence[str], parents: Sequence[int], main: int)
         around[:INNER] or elements,
     )
     joined = _PART.join(map(_ELEMENT.join, parts)).encode("utf-8", "replace").translate(None, _DIGITS)
-    first, *others = [crc32(part) & 0xFF for part in joined.split(_PART.encode())]
-    return bytes([first & 0x7F, *others])  # the highest bit is left for :func:`with_layout`
+    first, second, *others = [crc32(part) & 0xFF for part in joined.split(_PART.encode())]
+    return bytes([first & 0x7F, second & 0x7F, *others])  # the highest bits are left for :func:`with_layout`
 
 
 REMOVED_BYTES = 6  #: of a signature
@@ -115,6 +124,33 @@ def _lowest_bits(text: bytes) -> bytes:
     return np.packbits(bits).tobytes()
 
 
+MAX_FILE_WORDS = 8  #: hashes of words in a signature of files
+_file_words = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+
+
+#: The size, the length or the format of a file.
+_file_facts = re.compile(
+    rf"(?<![^\W_])(?:\d+(?:[.,]\d+)? ?(?:[kmg]i?b|bytes?)|\d+:\d\d(?: ?min)?|{'|'.join(sorted(FILE_TYPES))})(?![^\W_])"
+)
+
+
+def files_signature(texts: Sequence[str]) -> bytes:
+    """Return the signature of the lists of files of a page; b"" without a word.
+
+    It is the number of different words, at most 255, and the lowest hashes, two bytes each. A character of a script
+    without spaces is a word.
+
+    Sizes and formats do not count.
+
+    Args:
+        texts: labels of the files, and what describes them.
+    """
+    labels = unicodedata.normalize("NFKC", "\n".join(texts)).casefold()
+    words = {*_file_words.findall(_file_facts.sub(" ", labels))}
+    hashes = sorted({crc32(word.encode("utf-8", "replace")) & 0xFFFF for word in words})
+    return bytes((min(len(hashes), 255),)) + pack(f">{len(kept)}H", *kept) if (kept := hashes[:MAX_FILE_WORDS]) else b""
+
+
 # -- comparison of signatures -------------------------------------------------------------------
 
 EVIDENCE = "layout"  #: key of the evidence of a verdict
@@ -122,22 +158,33 @@ SAME, OTHER = "same", "other"
 MIN_EQUAL_PARTS = 2  #: of four, measured on pairs of pages of wcxb (docs/methods.md, "Layout")
 
 _UNKNOWN = bytes(LAYOUT_BYTES)
-_HAS_REMOVED = 0x80  #: bit of the first byte, which no layout has
+_FLAG = 0x80  #: bit that no layout has: of its first byte with removed text, of its second byte with files
+_REMOVED_AT, _FILES_AT = 0, 1
 
 
-def with_layout(layout: bytes, sketch: bytes, removed: bytes = b"") -> bytes:
-    """Return the identity to store: the signature of the layout, a sketch, and the signature of removed text.
+def with_layout(layout: bytes, sketch: bytes, removed: bytes = b"", files: bytes = b"") -> bytes:
+    """Return the identity to store: the signatures of layout, files and removed text around a sketch.
 
-    Each may be b"". Without a sketch there is no removed text.
+    Each may be b"". Without a sketch there are neither files nor removed text.
     """
-    layout = layout or _UNKNOWN
-    if removed and sketch:
-        return bytes((layout[0] | _HAS_REMOVED,)) + layout[1:] + sketch + removed
-    return layout + sketch if sketch or layout is not _UNKNOWN else b""
+    if not sketch:
+        return layout
+    head, behind = bytearray(layout or _UNKNOWN), removed
+    if removed:
+        head[_REMOVED_AT] |= _FLAG
+    if files:
+        head[_FILES_AT] |= _FLAG
+        behind = files + bytes((len(files),)) + removed
+    return bytes(head) + sketch + behind
 
 
 def without_layout(identity: bytes) -> bytes:
     """Return the sketch in a stored identity, b"" if there is none."""
+    sketch, files = _sketch_and_files(identity), files_part(identity)
+    return sketch[: -1 - len(files)] if files else sketch
+
+
+def _sketch_and_files(identity: bytes) -> bytes:
     return identity[LAYOUT_BYTES:-REMOVED_BYTES] if _has_removed(identity) else identity[LAYOUT_BYTES:]
 
 
@@ -146,18 +193,54 @@ def removed_part(identity: bytes) -> bytes:
     return identity[-REMOVED_BYTES:] if _has_removed(identity) else b""
 
 
+def files_part(identity: bytes) -> bytes:
+    """Return the signature of files in a stored identity, b"" if there is none, or it is damaged."""
+    if len(identity) <= LAYOUT_BYTES or identity[_FILES_AT] < _FLAG:
+        return b""
+    found = _sketch_and_files(identity)
+    size = found[-1]
+    is_sound = size % 2 == 1 and 1 < size <= 1 + 2 * MAX_FILE_WORDS and len(found) > size + 1
+    return found[-1 - size : -1] if is_sound else b""
+
+
 def has_sound_layout(identity: bytes) -> bool:
     """Return whether a stored identity is empty or begins with a whole layout; removed text follows only a sketch."""
-    return not identity or (len(identity) >= LAYOUT_BYTES and (identity[0] < _HAS_REMOVED or _has_removed(identity)))
+    if len(identity) < LAYOUT_BYTES:
+        return not identity
+    is_sound = identity[_REMOVED_AT] < _FLAG or _has_removed(identity)
+    return is_sound and (identity[_FILES_AT] < _FLAG or bool(files_part(identity)))
 
 
 def _has_removed(identity: bytes) -> bool:
-    return len(identity) > LAYOUT_BYTES + REMOVED_BYTES and identity[0] >= _HAS_REMOVED
+    return len(identity) > LAYOUT_BYTES + REMOVED_BYTES and identity[_REMOVED_AT] >= _FLAG
+
+
+#: Share of the words in its list of files that each page must have for itself.
+MIN_OTHER_FILES = 0.5
+
+
+def have_other_files(new: bytes, old: bytes) -> bool:
+    """Return whether two pages list other files: most words of each list are certainly not in the other.
+
+    Args:
+        new: stored identity of one page, see :func:`with_layout`.
+        old: that of the other.
+    """
+    mine, others = files_part(new), files_part(old)
+    return bool(mine and others) and min(_own_share(mine, others), _own_share(others, mine)) >= MIN_OTHER_FILES
+
+
+def _own_share(mine: bytes, other: bytes) -> float:
+    """Return the share of the words of one list that the other certainly lacks, 0…1, of those that can be compared."""
+    words, others = (unpack(f">{len(part) // 2}H", part[1:]) for part in (mine, other))
+    end = 1 << 16 if other[0] == len(others) else others[-1]
+    seen = [word for word in words if word <= end]
+    return sum(word not in others for word in seen) / len(seen) if seen else 0.0
 
 
 def compare_layouts(new: bytes, old: bytes) -> str:
     """Return "same" or "other" for two stored identities, "" if the layout of a page is unknown."""
-    if new[:LAYOUT_BYTES] == old[:LAYOUT_BYTES] and len(new) >= LAYOUT_BYTES and new[0] & ~_HAS_REMOVED:
+    if new[:LAYOUT_BYTES] == old[:LAYOUT_BYTES] and len(new) >= LAYOUT_BYTES and new[0] & ~_FLAG:
         return SAME  # as nearly all pages of a template
     first, second = _layout_of(new), _layout_of(old)
     if _UNKNOWN in (first, second) or not (first and second):
@@ -168,7 +251,7 @@ def compare_layouts(new: bytes, old: bytes) -> str:
 
 def _layout_of(identity: bytes) -> bytes:
     layout = identity[:LAYOUT_BYTES]
-    return bytes((layout[0] & ~_HAS_REMOVED,)) + layout[1:] if len(layout) == LAYOUT_BYTES else b""
+    return bytes((layout[0] & ~_FLAG, layout[1] & ~_FLAG)) + layout[2:] if len(layout) == LAYOUT_BYTES else b""
 
 
 def evidence_with_layout(evidence: Mapping[str, object], new: bytes, old: bytes) -> Mapping[str, object]:

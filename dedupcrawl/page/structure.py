@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dedupcrawl.page import compiled
 from dedupcrawl.page.rules import (
+    EDGE,
     GUIDE_LINKS,
     MAIN_TEXT,
     OUTSIDE,
@@ -57,6 +58,7 @@ HEADING_BOOST = 20.0  #: factor for text under the heading where no container ha
 FACTS = word_set("dd dt li td th")
 MIN_FACTS = 4  #: names with values, or items; fewer are the author, date and section of a text
 RECORD_FACTS = range(MIN_FACTS, 41)  #: numbers of adjacent cells and items; more are a table
+TRAILING_FACTS = range(3, 41)  #: the same after a text: fewer are labels, such as a category and a source
 #: An item that begins with an amount ("2 eggs", "½ cup"), or ends with one and its unit ("面粉 200 克").
 _has_amount = re.compile(r"\W*[\d½¼¾⅓⅔⅛]|.*\d\s*[^\W\d]{0,4}\Z", re.DOTALL).match
 MIN_CLEAR_SCORE = 800.0  #: where no container has more, heading and declarations decide too, not the size alone
@@ -86,6 +88,15 @@ def ancestors(container: int, parents: Sequence[int]) -> set[int]:
 def with_ancestors(containers: Iterable[int], parents: Sequence[int]) -> set[int]:
     """Return these containers (-1: none) and all those around them."""
     return set[int]().union(*[ancestors(container, parents) for container in containers])
+
+
+def descendants(containers: Iterable[int], parents: Sequence[int]) -> set[int]:
+    """Return the containers within any of these, without themselves. Parents precede their children."""
+    tops, found = {*containers}, set[int]()
+    for child, parent in enumerate(parents):
+        if parent in tops or parent in found:
+            found.add(child)
+    return found
 
 
 def declared_text(tree: BlockTree) -> list[int]:
@@ -275,6 +286,29 @@ def join_leading_facts(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
     for place in found:
         reasons[place] = MAIN_TEXT
     return sum([blocks[place][1] for place in found])
+
+
+def join_trailing_facts(blocks: Sequence[RawBlock], reasons: list[str]) -> int:
+    """Set the reason MAIN_TEXT for a list or table with which the main container ends; return its bytes.
+
+    These are adjacent cells, terms or items without links, with their heading: opening hours, features, a result.
+    Each is short, so the edge is trimmed before them. Bylines are no facts.
+    """
+    if MAIN_TEXT not in reasons:
+        return 0
+    first = place = len(reasons) - reasons[::-1].index(MAIN_TEXT)
+    if place < len(blocks) and blocks[place][5] in HEADINGS and reasons[place] is EDGE and not blocks[place][2]:
+        first = place = place + 1
+    while place < len(blocks) and blocks[place][5] in FACTS and reasons[place] is EDGE and not blocks[place][2]:
+        place += 1
+    found = [at for at in range(first, place) if not is_byline(*blocks[at][:2])]
+    if len(found) not in TRAILING_FACTS:
+        return 0
+    named = first - 1
+    found += [named] * (reasons[named] is EDGE)
+    for at in found:
+        reasons[at] = MAIN_TEXT
+    return sum([blocks[at][1] for at in found])
 
 
 def leading_facts(blocks: Sequence[RawBlock], reasons: Sequence[str], first: int) -> list[int]:

@@ -116,7 +116,9 @@ def read_topic(root: _Element, url: str, options: ReadOptions) -> Page:
         anchors=_text_of(found, reasons, TOPIC_ANCHORS),
         blocks=tuple(_block(*pair) for pair in pairs) if options.blocks else (),
     )
-    return replace(page, titles=_text_of(found, reasons, TITLE), rest=_text(_titles_of_topic(found, reasons)))
+    return replace(
+        page, titles=_text_of(found, reasons, TITLE), rest=_text(_titles_of_topic(found, reasons, page.title))
+    )
 
 
 def classify(found: Sequence[TopicBlock], options: TopicOptions) -> list[str]:
@@ -135,20 +137,31 @@ def classify(found: Sequence[TopicBlock], options: TopicOptions) -> list[str]:
     return reasons
 
 
-def _titles_of_topic(found: Sequence[TopicBlock], reasons: Sequence[str]) -> list[TopicBlock]:
-    """Return the titles just above a text of the topic that are no links, but ``<h1>``.
+def _titles_of_topic(found: Sequence[TopicBlock], reasons: Sequence[str], title: str) -> list[TopicBlock]:
+    """Return the titles just above a text of the topic that are no links, but the name of the page.
 
-    An ``<h1>`` names the page, and each site may name it in its own way. A title that is a link names another page.
+    Each site may name a page in its own way, and an ``<h1>`` before that name is the site's. A title that is a link
+    names another page.
     """
+    name = _name_of_page(found, title)
     order = [at for _, at in sorted((place, at) for at, segment in enumerate(found) for place in segment.places)]
     named: dict[int, None] = {}
-    is_above = False
+    is_above = is_named = False
     for at in reversed(order):
+        is_named = is_named or found[at] is name
         is_title = reasons[at] is TITLE
         is_above = is_above if is_title else reasons[at] is TOPIC
-        if is_title and is_above and found[at].tag != "h1" and found[at].anchor_share <= MAX_LINKED:
+        is_part = not (is_named and found[at].tag == "h1")
+        if is_title and is_above and is_part and found[at].anchor_share <= MAX_LINKED:
             named[at] = None
     return [found[at] for at in named]
+
+
+def _name_of_page(found: Sequence[TopicBlock], title: str) -> TopicBlock | None:
+    """Return the ``<h1>`` that names a page: of several, the longest that the ``<title>`` contains, or the first."""
+    headings = [segment for segment in found if segment.tag == "h1" and segment.anchor_share <= MAX_LINKED]
+    titled = [segment for segment in headings if segment.text in title]
+    return max(titled, key=lambda segment: segment.length, default=headings[0] if headings else None)
 
 
 def _text_of(found: Sequence[TopicBlock], reasons: Sequence[str], wanted: str) -> str:

@@ -2,14 +2,17 @@
 
 The life of the author, comment rules and newsletters stand on many pages of a site, and reprints have those of another
 site. One page cannot tell them from its text; the third page of the site can. For each site the memory counts on how
-many kept pages a line of the compared text stands. A line on at least ``KNOWN_PAGES`` pages is left out of the
-compared text of later pages.
+many kept pages a line stands. A line on at least ``KNOWN_PAGES`` pages is left out of the compared text of later pages.
+
+The lines of the compared text are counted, and on the first pages of a site also those beside it. For the same part of
+a template is read as text on a page with a short article, and left out on one with a long article.
 
 A page counts only if it has enough text of its own: lines that no page of the site had before. Home, tag and month
 pages that carry whole posts have none if the posts were read before. If they are read first, they are known by their
 linked headings (``Page.listed``) or by their title, and do not count either. So a post that is on six pages remains
-content. Dropped pages do not count, because a page's own views would make its text one that is repeated. A mistake of
-the memory costs a copy, never a page: where little text would remain, the whole text is compared.
+content. Dropped pages do not count, because a page's own views would make its text one that is repeated, nor do later
+versions of a filed page. A mistake of the memory costs a copy, never a page: where little text would remain, the whole
+text is compared.
 
 The tables are part of the store (:mod:`dedupcrawl.stores.site_tables`).
 """
@@ -43,9 +46,11 @@ MIN_OWN_SHARE = 0.1  #: the same as a share of its text
 MIN_LEFT_BYTES = 600  #: if less would be left of a text, all of it is compared: a copy of it may have the rest too
 MIN_LEFT_SHARE = 0.1  #: the same as a share of the text
 MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this share of it is not known
-MIN_LINE_BYTES = 20  #: shorter lines are not counted: cells and labels are many, and weigh little
+MIN_LINE_BYTES = 12  #: shorter lines are not counted: cells and labels are many, and weigh little
 #: Beside the lines that its site has had, the first and last new ones of a page: what a site repeats is at either end.
 COUNTED_LINES = LineLimits(MIN_LINE_BYTES, first=6, last=10)
+FIRST_PAGES = 8  #: counted pages of a site of which the lines beside the compared text are counted too
+NEW_BESIDE = 16  #: new lines beside the text that are counted, the longest ones
 MIN_LISTED = 2  #: linked headings within the main text of a page that lists others
 MAX_LOADED_LINES = 400_000  #: entries of all tables in a process, about 40 MB
 EXCHANGE_PAGES = 128  #: pages that a process counts before the store gets its counts
@@ -104,7 +109,8 @@ class SiteTracker:
         if not lines.total:
             return None
         counted, fresh = (lines.counted, lines.fresh) if has_own_text(lines) and not is_list(page) else ((), 0)
-        return SiteView(site, counted, *compared_part(text, lines), new=fresh)
+        beside = page.beside if counted and self._is_first(site) and is_mostly_read(page, lines.total) else ""
+        return SiteView(site, counted, *compared_part(text, lines), new=fresh, beside=beside)
 
     def repeated(self, page: Page) -> list[RepeatedText]:
         """Return the lines of a page that its site repeats, in order."""
@@ -118,6 +124,11 @@ class SiteTracker:
         with self._lock:
             return count_lines(text, self._table(site).lines, KNOWN_PAGES, COUNTED_LINES)
 
+    def _is_first(self, site: str) -> bool:
+        """Return whether a page is one of the first of its site that count."""
+        with self._lock:
+            return self._table(site).pages < FIRST_PAGES
+
     def count(self, view: SiteView | None) -> None:
         """Count the lines of a page that is kept.
 
@@ -127,11 +138,12 @@ class SiteTracker:
         if view is None or not view.lines:
             return
         with self._lock:
-            lines = dict.fromkeys(view.lines, 1).items()
             table = self._table(view.site)
             new = view.lines[len(view.lines) - view.new :]
             if 2 * sum(line not in table.lines for line in new) < view.new:
                 return
+            beside = beside_lines(view.beside, table.lines) if view.beside else []
+            lines = dict.fromkeys([*beside, *view.lines], 1).items()
             self._lines -= len(table.lines)
             table.add(lines, 1)
             self._lines += len(table.lines)
@@ -231,6 +243,26 @@ def compared_part(text: str, lines: LineCounts) -> ComparedPart:
     if not lines.known or left < max(MIN_LEFT_BYTES, MIN_LEFT_SHARE * lines.total):
         return ComparedPart()
     return ComparedPart(without_lines(text, lines.pages, KNOWN_PAGES))
+
+
+def is_mostly_read(page: Page, size: int) -> bool:
+    """Return whether the sentences beside a text of ``size`` bytes are not longer: they may be other pages' texts."""
+    return page.unread <= size
+
+
+def beside_lines(text: str, pages: dict[int, int]) -> list[int]:
+    """Return the hashes of the lines to count beside a compared text: those that the site has had, and the longest.
+
+    Args:
+        text: the lines.
+        pages: the hash of a line → pages of the site that have it.
+    """
+    lines = count_lines(text, pages, KNOWN_PAGES)
+    rows = zip(lines.hashes, lines.sizes, lines.pages, strict=True)
+    some = {line: (size, count) for line, size, count in rows if size >= MIN_LINE_BYTES}
+    new = [line for line, (_, count) in some.items() if not count]
+    longest = sorted(new, key=lambda line: -some[line][0])[:NEW_BESIDE]
+    return [*longest, *[line for line, (_, count) in some.items() if count]]
 
 
 def is_list(page: Page) -> bool:

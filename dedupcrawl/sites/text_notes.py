@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 MAX_LINES, MAX_CHARS = 20, 80  #: lines that are named, and characters of each
 
 
-def text_notes(page: Page, tables: SiteTables | None) -> Iterator[str]:
+def text_notes(page: Page, tables: SiteTables | None, *, is_exact: bool = True) -> Iterator[str]:
     """Yield which text is compared in place of the main text, and which lines the site repeats.
 
     Args:
         page: the page.
         tables: what sites repeat; None: all text is compared.
+        is_exact: whether they have the numbers of pages. Those of a batch only say which lines are repeated.
     """
     yield from _choice_notes(page)
     if tables is None:
@@ -32,7 +33,7 @@ def text_notes(page: Page, tables: SiteTables | None) -> Iterator[str]:
     if repeated and view is not None and view.own is None and not view.is_template:
         yield "All text is compared, as little would be left without what this site repeats."
         return
-    yield from _repeated_notes(repeated)
+    yield from _repeated_notes(repeated, "" if is_exact else "at least ")
 
 
 def compared_notes(page: Page, view: SiteView | None, repeated: Sequence[RepeatedText]) -> Iterator[str]:
@@ -57,9 +58,9 @@ def _choice_notes(page: Page) -> Iterator[str]:
         )
 
 
-def _repeated_notes(repeated: Sequence[RepeatedText]) -> Iterator[str]:
+def _repeated_notes(repeated: Sequence[RepeatedText], about: str = "") -> Iterator[str]:
     for line in repeated[:MAX_LINES]:
-        yield f"Not compared, as it is on {counted(line.pages, 'page')} of this site: {_shortened(line.text)}"
+        yield f"Not compared, as it is on {about}{counted(line.pages, 'page')} of this site: {_shortened(line.text)}"
     if len(repeated) > MAX_LINES:
         yield f"{counted(len(repeated) - MAX_LINES, 'more line')} that its site repeats."
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import secrets
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING, TypeVar, Unpack
@@ -44,7 +45,7 @@ from dedupcrawl.stores.records import OWNER_BYTES, Lease, NamespaceSize, Owner
 from dedupcrawl.stores.transactional import TransactionalStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from dedupcrawl.stores.lmdb_environment import LmdbEnvironment, Table, Transaction
@@ -64,6 +65,7 @@ _KEY_ROW_BYTES = (KEY_BYTES + ID_BYTES) / 0.69
 _LEASE = Struct(f">{OWNER_BYTES}sBd")
 _OWNER = Struct(">dI")
 _STATES = {ClaimState.OPEN.value, ClaimState.SCRAPED.value}
+UNPACKED_LEASES = 4096  #: that are kept unpacked: pages of a template meet the same claims again and again
 _LAST_ID_KEY = bytes(ID_BYTES)  # of the row of ``claims`` that holds the last id given
 
 
@@ -280,6 +282,16 @@ class LmdbTables:
     def record(self, id: int) -> bytes | None:
         return self._get(id, self._handles.records)
 
+    def rows(self, ids: Sequence[int]) -> list[tuple[bytes | None, Lease | None]]:
+        if len(ids) == 1:  # as in most buckets
+            return [(self.record(ids[0]), self.lease(ids[0]))]
+        keys = [_pack_id(id) if 0 < id <= MAX_ID else b"" for id in ids]
+        asked = [key for key in keys if key]
+        values = dict(self._transaction.cursor(self._handles.records).getmulti(asked))
+        claims = self._transaction.cursor(self._handles.claims).getmulti(asked) if self._may_have_leases() else ()
+        leases = {key: _unpack_lease(value) for key, value in claims}
+        return [(values.get(key), leases.get(key)) for key in keys]
+
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
         return self._rows_from(start, self._handles.records)
 
@@ -301,16 +313,21 @@ class LmdbTables:
             has_row = cursor.set_key(_SET) and cursor.last_dup()
         # Few calls of Python read all rows that a search needs. The first row may belong to a bucket before this one.
         rows, first = cursor.iterprev_dup(keys=False) if has_row else iter(()), key + _pack_id(since + 1)
-        while some := [int.from_bytes(row[KEY_BYTES:], "big") for row in islice(rows, BUCKET_CAP) if row >= first]:
-            yield from some
+        is_within = has_row
+        while is_within and (some := [*islice(rows, BUCKET_CAP)]):
+            is_within = some[-1] >= first
+            yield from [int.from_bytes(row[KEY_BYTES:], "big") for row in some if is_within or row >= first]
 
     def lease(self, id: int) -> Lease | None:
+        value = self._get(id, self._handles.claims) if self._may_have_leases() else None
+        return None if value is None else _unpack_lease(value)
+
+    def _may_have_leases(self) -> bool:
         if self._has_leases is None:
             claims = self._handles.claims
             others = self._transaction.get(_LAST_ID_KEY, db=claims) is not None  # a row that is no claim
             self._has_leases = self._transaction.stat(claims)["entries"] > others
-        value = self._get(id, self._handles.claims) if self._has_leases else None
-        return None if value is None else _unpack_lease(value)
+        return self._has_leases
 
     def put_lease(self, id: int, lease: Lease) -> None:
         self._has_leases = True
@@ -387,6 +404,7 @@ def _pack_id(id: int) -> bytes:
     return id.to_bytes(ID_BYTES, "big")
 
 
+@lru_cache(UNPACKED_LEASES)
 def _unpack_lease(value: bytes) -> Lease:
     """Return a lease; a damaged one has ended, and its owner is unknown."""
     if len(value) == _LEASE.size:

@@ -70,6 +70,10 @@ class MemoryTables:
     def record(self, id: int) -> bytes | None:
         return self._records.get(id)
 
+    def rows(self, ids: Sequence[int]) -> list[tuple[bytes | None, Lease | None]]:
+        records, leases = self._records, self._leases
+        return [(records.get(id), leases.get(id)) for id in ids]
+
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
         return _rows_from(self._records, start)
 

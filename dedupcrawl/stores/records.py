@@ -29,6 +29,7 @@ import struct
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice, pairwise
 from math import inf
+from operator import attrgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 from zlib import crc32
@@ -39,7 +40,7 @@ from dedupcrawl.stores.notes import TransactionTables
 from dedupcrawl.stores.site_tables import StoredSiteTables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 VERSION = 5
@@ -48,6 +49,7 @@ _HEAD = Struct(">dHBIIB")  # seen to identity
 _SEEN = Struct(">d")
 _KEY_SIZES = {KEY_BYTES}
 _TEXT_ENCODING = ("utf-8", "surrogatepass")
+_id_of = attrgetter("id")
 #: Unix times in seconds that are dates: those of the years 1 to 9999.
 FIRST_TIME, LAST_TIME = -62_135_596_800.0, 253_402_300_799.0
 
@@ -167,15 +169,31 @@ class RecordCache:
 
     def __init__(self, most: int = CACHED_RECORDS) -> None:
         self._most = most
-        self._known: dict[int, tuple[bytes, Candidate]] = {}
+        # By id: the stored bytes, the committed page, and the claim as it was found last.
+        self._known: dict[int, tuple[bytes, Candidate, Candidate | None]] = {}
 
     def committed(self, id: int, value: bytes) -> Candidate:
         """Return the committed page with these stored bytes; raise ``DamageError`` as :func:`decode` does."""
         known = self._known.get(id)
         if known is not None and known[0] == value:
             return known[1]
-        candidate = Candidate(id, decode(value, id), ClaimState.COMMITTED, mine=False)
-        self._known[id] = value, candidate
+        return self.add(id, value, decode(value, id))
+
+    def claimed(self, id: int, value: bytes, state: ClaimState, *, mine: bool) -> Candidate:
+        """Return the claim with these stored bytes, whose owner is alive; errors as those of :meth:`committed`."""
+        known = self._known.get(id)
+        claim = known[2] if known is not None and known[0] == value else None
+        if claim is not None and claim.state is state and claim.mine is mine:
+            return claim
+        committed = self.committed(id, value)
+        claim = Candidate(id, committed.record, state, mine, witnessed=not mine)
+        self._known[id] = value, committed, claim
+        return claim
+
+    def add(self, id: int, value: bytes, record: Record) -> Candidate:
+        """Add a record that was decoded from these bytes, or encoded as them; return it as a committed page."""
+        candidate = Candidate(id, record, ClaimState.COMMITTED, mine=False)
+        self._known[id] = value, candidate, None
         if len(self._known) > self._most:
             del self._known[next(iter(self._known))]
         return candidate
@@ -232,6 +250,9 @@ class StoreTables(StoredSiteTables, TransactionTables, Protocol):
     def record(self, id: int) -> bytes | None:
         """Return an encoded record."""
 
+    def rows(self, ids: Sequence[int]) -> Iterable[tuple[bytes | None, Lease | None]]:
+        """Return for each id the encoded record, and its lease."""
+
     def records(self, start: int) -> Iterator[tuple[int, bytes]]:
         """Yield the encoded records with an id of at least ``start``."""
 
@@ -286,32 +307,34 @@ class LiveRecordReader:
 
     def candidate(self, id: int) -> Candidate | None:
         """Return the live record with this id."""
-        value = self.tables.record(id)
-        if value is None or (self.oldest > -inf and decode_seen(value, id) < self.oldest):
-            return None
-        lease = self.tables.lease(id)
-        if lease is None:
-            return self.cache.committed(id, value)
-        if not self.is_held(lease):
-            return None
-        mine, record = lease.owner == self.token, self.cache.committed(id, value).record
-        return Candidate(id, record, lease.state, mine, witnessed=not mine)  # whoever holds a lease lives
+        return self._candidates((id,))[0]
+
+    def _candidates(self, ids: Sequence[int]) -> list[Candidate | None]:
+        """Return for each id the live record; of a template's pages, a search examines dozens."""
+        found: list[Candidate | None] = []
+        cache, token, expires = self.cache, self.token, self.oldest > -inf
+        for id, (value, lease) in zip(ids, self.tables.rows(ids), strict=True):
+            if value is None or (expires and decode_seen(value, id) < self.oldest):
+                found.append(None)
+            elif lease is None:
+                found.append(cache.committed(id, value))
+            elif (mine := lease.owner == token) or self.is_held(lease):  # whoever holds a lease lives
+                found.append(cache.claimed(id, value, lease.state, mine=mine))
+            else:
+                found.append(None)
+        return found
 
     def search(self, probes: Iterable[bytes], since: int) -> tuple[list[Candidate], list[int]]:
         """Return the live records under the probes by rising id, and the ids of the dead ones."""
         examined: dict[int, Candidate | None] = {}
         for probe in probes:
-            live = 0
-            for id in islice(self.tables.newest(probe, since), SCAN_CAP):
-                if id in examined:
-                    hit = examined[id]
-                else:
-                    hit = examined[id] = self.candidate(id)
-                if hit is not None:
-                    live += 1
-                    if live == BUCKET_CAP:
-                        break
-        found = sorted((hit for hit in examined.values() if hit is not None), key=lambda hit: hit.id)
+            ids, live = islice(self.tables.newest(probe, since), SCAN_CAP), 0
+            while live < BUCKET_CAP and (some := [*islice(ids, BUCKET_CAP - live)]):
+                unmet = [id for id in some if id not in examined]
+                if unmet:
+                    examined.update(zip(unmet, self._candidates(unmet), strict=True))
+                live += sum([examined[id] is not None for id in some])
+        found = sorted([hit for hit in examined.values() if hit is not None], key=_id_of)
         return found, [id for id, hit in examined.items() if hit is None]
 
     def is_held(self, lease: Lease) -> bool:

@@ -98,6 +98,7 @@ class SiteView:
     own: str | None = None  #: the compared text without what the site repeats; None: all is compared
     is_template: bool = False  #: whether the site repeats all of the text
     new: int = 0  #: of ``lines``, so many of the last ones stood on no page of the site yet
+    beside: str = ""  #: the text beside the compared one, if its lines are counted too
 
 
 class SiteTables:
@@ -131,6 +132,25 @@ class SiteTables:
     def prune_sites(self, older_than: float) -> int:
         """Remove the tables that were not changed since this Unix time (seconds); return how many."""
         return self.forget_sites([site for site, value in self.sites() if changed_at(value) < older_than])
+
+
+class GivenSiteTables(SiteTables):
+    """Tables that do not change, such as those of a finished batch.
+
+    Args:
+        tables: packed tables by site.
+    """
+
+    def __init__(self, tables: Mapping[str, bytes]) -> None:
+        self._tables = tables
+
+    def load_sites(self, sites: Sequence[str]) -> dict[str, bytes]:
+        """Return the packed tables of these sites."""
+        return {site: self._tables[site] for site in sites if site in self._tables}
+
+    def sites(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the sites with their packed tables."""
+        return iter(self._tables.items())
 
 
 class StoredSiteTables(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from math import inf
@@ -97,6 +97,7 @@ class TransactionalStore(Store):
         self._own: set[int] = set()  # ids of own claims
         self._lost = 0  # how many own claims others have removed, as far as this object has noticed
         self._cache = RecordCache()
+        self._encoded: tuple[Record, bytes] | None = None  # a page with candidates is offered twice
         self.notes = TransactionalNoteTables(self._read, self._write, self._clock)
 
     @abstractmethod
@@ -118,14 +119,20 @@ class TransactionalStore(Store):
     # -- filing -------------------------------------------------------------------------------
 
     def offer(self, record: Record, since: int = 0) -> Offer:
-        offer = self._write(partial(self._file, record, encode(record), since, None))
+        offer = self._write(partial(self._file, record, self._encode(record), since, None))
         if offer.id is not None:
             self._own.add(offer.id)
         return offer
 
     def add(self, record: Record, since: int = 0, supersede: Iterable[int] = ()) -> Offer:
         old = sorted(set(supersede))
-        return self._write(partial(self._file, record, encode(record), since, old))
+        return self._write(partial(self._file, record, self._encode(record), since, old))
+
+    def _encode(self, record: Record) -> bytes:
+        known = self._encoded
+        if known is None or known[0] is not record:
+            known = self._encoded = record, encode(record)
+        return known[1]
 
     def add_many(self, records: Sequence[Record]) -> list[Offer]:
         encoded = [(record, encode(record)) for record in records]
@@ -157,6 +164,8 @@ class TransactionalStore(Store):
             live.expire()
         id = tables.next_id()
         tables.put_record(id, value, record.keys)
+        if since and since != FILE_ANYWAY:  # the page had candidates: the next ones may have it, too
+            self._cache.add(id, value, replace(record, probes=None, context=None))
         if supersede is None:
             tables.put_lease(id, Lease(self._token, ClaimState.OPEN, live.now + self._lease))
         for old in supersede or ():

@@ -56,7 +56,7 @@ UNSPACED = (
 )
 
 #: Signs of arithmetic. A hyphen is none of them: it also stands in ranges and dates, where editions use dashes.
-OPERATORS = "+−×÷="
+OPERATORS = "+−×÷=<>≤≥≠±"
 #: What may stand between such a sign and a number: a space, brackets, currencies, the percent sign.
 AROUND_NUMBERS = " ()[]{}$€£¥%"
 

@@ -9,8 +9,10 @@ import pytest
 from fastwarc.warc import WarcRecordType
 
 from dedupcrawl.batch import repeated_text
+from dedupcrawl.batch.repeated_text import TextTableBuilder
 from dedupcrawl.batch.workdir import Workdir, read_site_tables
 from dedupcrawl.config import Config
+from dedupcrawl.page.model import Page
 from dedupcrawl.sites.site_memory import KNOWN_PAGES
 from dedupcrawl.stores.site_tables import unpack_site
 from dedupcrawl.text.positions import BEGINNING, WHOLE
@@ -18,7 +20,7 @@ from tests.batch.corpus import Batch, annotated_verdicts, lines, write_lines
 from tests.batch.formats.test_warc_revisits import records
 from tests.batch.formats.warcs import OK, record, warc_in
 from tests.sites.words import Writer
-from tests.test_site_memory import ABOUT, BLOG, LIFE, PAPER, POSTS, Post, blog, lists, page
+from tests.test_site_memory import ABOUT, APPEAL, BLOG, ESSAYS, LIFE, PAPER, POSTS, Post, appealing, blog, lists, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -61,6 +63,22 @@ def test_each_reprint_is_found_beside_the_life_of_the_author(tmp_path: Path) -> 
     found = judged(tmp_path, [*reprints(POSTS[8:]), *blog(), *reprints(POSTS[:8])])
     assert len(dropped(found)) == len(POSTS)
     assert repeated(tmp_path) == {"weir.example": LINES_OF_LIFE}
+
+
+def test_what_stands_beside_the_text_of_long_pages_is_left_out_of_short_ones(tmp_path: Path) -> None:
+    pages = [*map(appealing, ESSAYS), appealing(POSTS[9]), POSTS[9].on(PAPER, after="")]
+    found = judged(tmp_path, pages)
+    assert dropped(found) == [pages[-1][0]]
+    assert repeated(tmp_path) == {"weir.example": APPEAL.count("<p>")}
+
+
+def test_posts_beside_the_post_that_was_read_are_not_counted() -> None:
+    """A home page of which one post is read has the others beside it: they are longer than what was read."""
+    texts = TextTableBuilder()
+    for unread in (300, 3_000):
+        texts.add(Page(f"{BLOG}/{unread}", Writer("own", 1).text(9), beside=Writer("own", 2).text(9), unread=unread))
+    batch = texts.batch()
+    assert [len(each) for each in batch.column("beside").to_pylist()] == [1, 0]
 
 
 def test_without_memory_they_are_kept(tmp_path: Path) -> None:

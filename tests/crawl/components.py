@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import sqlite3
@@ -11,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from fastwarc.warc import WarcRecord, WarcRecordType
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DropItem
@@ -18,6 +21,7 @@ from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import BlockingFeedStorage, FileFeedStorage
 from scrapy.pipelines.files import FilesPipeline
 
+from dedupcrawl.batch.formats.warc_revisits import revisit_headers
 from dedupcrawl.crawl import item_pages, recorder
 from dedupcrawl.crawl.page_view import current_page
 from dedupcrawl.deduplicator import Deduplicator
@@ -385,3 +389,37 @@ class NoCarriedPages:
 
     def update_settings(self, settings: BaseSettings) -> None:
         item_pages.MAX_CARRIED = 0
+
+
+class WarcExporter:
+    """An extension that writes the responses of all items to a WARC file, and revisit records for copies."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler.settings["WARC_FILE"])
+        crawler.signals.connect(extension.item_scraped, signals.item_scraped)
+        crawler.signals.connect(extension.item_dropped, signals.item_dropped)
+        return extension
+
+    def item_scraped(self, item: Any, response: Response) -> None:
+        self.write(response, {}, response.body)
+
+    def item_dropped(self, item: Any, response: Response) -> None:
+        self.write(response, revisit_headers(response.meta["dedup"].verdict), b"")
+
+    def write(self, response: Response, fields: dict[str, str], body: bytes) -> None:
+        record = WarcRecord()
+        record.init_headers(record_type=WarcRecordType.response)
+        record.headers["WARC-Target-URI"] = response.url
+        record.headers["Content-Type"] = "application/http; msgtype=response"
+        for name, value in fields.items():
+            record.headers[name] = value
+        head = b"HTTP/1.1 %d OK\r\n" % response.status + bytes(response.headers.to_string())
+        record.set_bytes_content(head + b"\r\n\r\n" + body)
+        written = io.BytesIO()
+        record.write(written)
+        with self.path.open("ab") as file:
+            file.write(gzip.compress(written.getvalue()))

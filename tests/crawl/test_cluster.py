@@ -57,6 +57,29 @@ def test_two_workers_share_a_cluster(site: Site, tmp_path: Path, nodes: Cluster)
     assert last.items == []
 
 
+def test_two_workers_judge_fields_each_for_itself(site: Site, tmp_path: Path, nodes: Cluster) -> None:
+    """Of each title and description one item is stored, whichever worker is first; of a description, all titles are."""
+    shared = [text(number).replace("\n", " ") for number in range(PAGES // 2)]
+    entries = [(title, body) for body in shared for title in ("Red chair", "Blue chair", "Green chair")]
+    urls = [
+        site.put(f"/{side}/{n}", f"<div class=entry><h2>{title}</h2><p>{body}</p></div>")
+        for n, (title, body) in enumerate(entries)
+        for side in "ab"
+    ]
+    own = {"DEDUP_ITEM_FIELDS": {"title": "exact", "body": {"minhash": {"threshold": 0.8}}}}
+    slow = {"ITEM_PIPELINES": {"tests.crawl.components.Slow": 300}, "SLOW": 0.05}
+    settings = over(nodes, "?socket_timeout=120", DEDUP_LEASE=600, **own, **slow)
+    runs = [start(tmp_path, ("Lister", {"urls": urls[::way]}), settings=settings) for way in (1, -1)]
+    done = [finish(run)[0] for run in runs]
+    stored = sorted((item["title"], item["body"][0]) for crawled in done for item in crawled.items)
+    assert stored == sorted(entries)
+    assert sum(crawled.dedup["dropped"] for crawled in done) == 3 * len(entries)
+    assert sum(crawled.dedup.get("errors/store", 0) for crawled in done) == 0
+
+    last = finish(start(tmp_path, ("Lister", {"urls": urls[:4]}), settings=settings))[0]
+    assert last.items == []
+
+
 def test_a_node_fails_under_two_workers(site: Site, tmp_path: Path, nodes: Cluster) -> None:
     """Its replica takes over; no page is lost, and none is stored twice without a reason."""
     urls = [site.put(f"/{side}/{n}", plain(f"T{n}", text(n)), delay=0.05) for n in range(PAGES) for side in "ab"]

@@ -214,6 +214,21 @@ def test_tokens_of_a_name_stand_in_it(name: str) -> None:
         assert token
 
 
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("c++, c# and f#", ["c++", "c#", "and", "f#"]),
+        ("rated aa+ (a-, b\u2212)", ["rated", "aa+", "a-", "b\u2212"]),
+        ("c#语言 等级a+", ["c#", "语言", "等级", "a+"]),
+        ("c++17 x-ray aa- notepad++ - #1 18+", ["c", "17", "x", "ray", "aa", "notepad", "1", "18"]),
+    ],
+)
+def test_a_sign_belongs_to_a_short_name(name: str, tokens: list[str]) -> None:
+    """A hyphen joins words, unless a single letter stands before it and no word after it."""
+    assert name_tokens(name) == tokens
+    assert [name_key(token, 1) & FILLER for token in ("c++", "aa+", "and")] == [0, 0, FILLER]
+
+
 # -- values -------------------------------------------------------------------------------------
 
 
@@ -421,6 +436,7 @@ numbered = st.lists(pieces, max_size=40).map("".join)
 lines = st.lists(
     st.one_of(numbered, st.text(max_size=45), st.sampled_from(["updated: 3 may", "glaze 7", "Ünlü", "x" * 40, "٣ ა"]))
 ).map("\0".join)
+signed = st.text(st.sampled_from("acZ1+#-\u2212 _语ü/"), max_size=30)
 name_texts = st.one_of(
     numbered,
     st.text(),
@@ -435,6 +451,14 @@ def encode(text: str) -> bytes:
 def both_are_equal(page: Page, seed: int = 1) -> None:
     text = Features(page).encoded
     assert without_layout(sketch_identity(page, text, seed)) == reference_sketch(page, text, seed)
+
+
+@compiled
+@settings(max_examples=400)
+@given(signed, signed, signed, seeds)
+@example("c++", "c#", "a- b\u2212 c", 1)
+def test_compiled_signs_of_names(heading: str, title: str, text: str, seed: int) -> None:
+    both_are_equal(Page(url="https://a.example/", heading=heading, title=title, text=text + title), seed)
 
 
 @compiled

@@ -448,6 +448,15 @@ def test_a_heading_that_adds_words_to_another_one_over_a_text_about_neither() ->
     assert why(*(page(name, STORY, title="News") for name in story)) == ""
 
 
+@pytest.mark.parametrize(("one", "two"), [("C++", "C#"), ("F#", "C#"), ("A+", "A-"), ("C", "C++")])
+@pytest.mark.parametrize("text", ["{} is used here. ", ""])
+def test_names_that_differ_in_a_sign(one: str, two: str, text: str) -> None:
+    """Shingles are of words without signs, so the texts match."""
+    pages = [page(f"{name} tutorial", STORY + text.format(name), title=f"{name} tutorial") for name in (one, two)]
+    assert why(*pages) != ""
+    assert why(pages[0], replace(pages[0], title=f"{one} tutorial - print")) == ""
+
+
 BULLETIN = "\nOn Tuesday the ferries stood at their piers: the harbour froze over in the night, and no ship left."
 OTHER_BULLETIN = "\nOn Tuesday the Norden theatre opened its season with a comedy by a local author."
 

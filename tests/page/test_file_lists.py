@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
 import pytest
 
 from dedupcrawl import Deduplicator, Page, read_page
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.identity.siblings import FILES
 from dedupcrawl.page import compiled
 from dedupcrawl.page.blocks import LINK, MARK, UNLINK, BlockTree, build_block_tree, build_by_reference
 from dedupcrawl.page.file_lists import file_blocks
@@ -77,6 +81,67 @@ def test_an_introduction_with_other_files_is_no_copy(place: str, kind: str, text
         assert verdict.keep
         assert verdict.relation is not Relation.IDENTICAL
         assert not dedup.add(album(place, kind, text, TRACKS, host="c")).keep
+
+
+LONG = "".join(f"<p>{' '.join(random.Random(seed).sample(PARAGRAPH.split(), 30))}.</p>" for seed in range(16))
+FEW = {
+    "items": (TRACKS[:4], OTHER_TRACKS[:4], "<ul>{}</ul>", '<li><a href="/f/{place}.mp3">{label}</a> (3.2 MB)</li>'),
+    "two": (TRACKS[:2], OTHER_TRACKS[:2], "<p>Files: {}</p>", '<a href="/f/{place}.pdf">{label}</a>, '),
+    "names in cells": (
+        TRACKS[:4],
+        OTHER_TRACKS[:4],
+        "<table><tr><th>Track<th>Length<th>File</tr>{}</table>",
+        '<tr><td>{label}<td>3:21<td><a href="/f/{place}.mp3">MP3</a></tr>',
+    ),
+    "a part with a class": (
+        TRACKS[:4],
+        OTHER_TRACKS[:4],
+        '<div class="download-box widget"><h3>Downloads</h3>{}</div>',
+        '<p><a href="/f/{place}.mp3">{label}</a></p>',
+    ),
+    "players": (TRACKS[:4], OTHER_TRACKS[:4], "{}", '<div>{label} <a href="/f/{place}.mp3">Listen (MP3)</a></div>'),
+    "zh": (
+        ["清晨的河", "旧港"],
+        ["安静的夜晚", "铁门"],
+        "<ul>{}</ul>",
+        '<li><a href="/f/{place}.zip">{label}</a></li>',
+    ),
+}
+
+
+def long_album(kind: str, which: int, place: str, host: str) -> Page:
+    entry, whole = FEW[kind][3], FEW[kind][2]
+    labels = FEW[kind][which]
+    files = whole.format("".join(entry.format(place=at, label=label) for at, label in enumerate(labels)))
+    return read_page(AROUND.format(PLACES[place].format(text=LONG, files=files)), f"https://{host}.example/album")
+
+
+@pytest.mark.parametrize("kind", FEW)
+@pytest.mark.parametrize("place", ["after", "before", "beside"])
+@pytest.mark.parametrize("host", ["a", "b"])
+def test_a_few_files_tell_two_pages_with_one_long_introduction_apart(kind: str, place: str, host: str) -> None:
+    with Deduplicator() as dedup:
+        assert dedup.add(long_album(kind, 1, place, "a.x")).keep
+        assert dedup.add(long_album(kind, 0, place, "a")).keep
+        verdict = dedup.add(long_album(kind, 1, place, f"{host}.y"))
+        assert not verdict.keep
+    with Deduplicator() as dedup:
+        first, second = long_album(kind, 0, place, "a"), long_album(kind, 1, place, host)
+        dedup.add(first)
+        verdict = dedup.add(replace(second, url=f"{second.url}/2"))
+        assert (verdict.keep, verdict.evidence.get("siblings")) == (True, FILES)
+
+
+def test_other_files_at_the_same_url_are_an_update() -> None:
+    with Deduplicator() as dedup:
+        dedup.add(long_album("items", 0, "after", "a"))
+        assert dedup.add(long_album("items", 1, "after", "a")).relation is Relation.UPDATED
+
+
+def test_links_to_files_in_sentences_are_no_list() -> None:
+    sentence = f'<p>{PARAGRAPH} See <a href="/a.pdf">the report of the mill</a> and <a href="/b.pdf">its map</a>.</p>'
+    assert read_page(f"<div>{LONG}{sentence}</div>").files == b""
+    assert read_page(f'<div>{LONG}<p><a href="/a.pdf">The report of the mill</a></p></div>').files == b""
 
 
 def test_the_heading_and_the_cells_of_a_list_come_with_it() -> None:

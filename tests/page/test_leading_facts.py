@@ -120,3 +120,49 @@ def test_cells_that_something_else_separates_from_the_text_are_left_out() -> Non
         f"<h2>Gazette</h2>{CELLS}<div><a href=/news>News</a> and <a href=/sport>sport</a></div><div>{LONG}</div>"
     )
     assert page.text.split("\n") == [PARAGRAPH, SECOND, THIRD, SECOND[::-1]]
+
+
+# -- below the text -------------------------------------------------------------------------------
+
+HOURS = [("Monday", "9 to 17"), ("Tuesday", "9 to 12"), ("Friday", "closed")]
+ITEMS = "<ul><li>Cedar roof<li>Copper gutters<li>Oak doors</ul>"
+BELOW = {
+    "dl": "<dl>{}</dl>".format("".join(f"<dt>{day}</dt><dd>{when}</dd>" for day, when in HOURS)),
+    "table": "<table>{}</table>".format("".join(f"<tr><td>{day}</td><td>{when}</td></tr>" for day, when in HOURS)),
+    "list": ITEMS,
+}
+
+
+@pytest.mark.parametrize("name", BELOW)
+@pytest.mark.parametrize("heading", ["", "<h2>In short</h2>"], ids=["plain", "headed"])
+@pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
+def test_a_list_or_table_below_the_text_is_read(name: str, heading: str, text: str) -> None:
+    page = read_page(f"<article><h1>Plan</h1>{text}{heading}{BELOW[name]}</article><footer>Imprint</footer>")
+    last = page.text.split("\n")[-1]
+    assert last == ("Oak doors" if name == "list" else "closed")
+    assert not heading or "In short" in page.text
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "<ul><li>News<li>Harbour</ul>",
+        ITEMS.replace("Oak doors", "<a href=/doors>Oak doors</a>").replace(
+            "Cedar roof", "<a href=/roof>Cedar roof</a>"
+        ),
+        "<ul><li>Source: The Gazette<li>By Ann Smith<li>Published 3 May 2024</ul>",
+    ],
+    ids=["labels", "links", "bylines"],
+)
+def test_other_items_below_the_text_are_left_out(below: str) -> None:
+    page = read_page(f"<article><h1>Plan</h1>{LONG}{below}</article>")
+    assert page.text.split("\n") == [PARAGRAPH, SECOND, THIRD, SECOND[::-1]]
+
+
+def test_pages_of_two_sites_with_other_facts_below_one_text_are_not_identical() -> None:
+    html = f"<article><h1>Plan</h1>{LONG}{BELOW['dl']}</article>"
+    with Deduplicator() as dedup:
+        dedup.add(html=html, url="https://a.example/1")
+        other = html.replace("9 to 17", "8 to 16").replace("9 to 12", "7 to 11")
+        assert dedup.add(html=other, url="https://b.example/1").keep
+        assert not dedup.add(html=html, url="https://c.example/1").keep

@@ -191,6 +191,13 @@ def test_the_line_of_a_print_view_goes(words: str) -> None:
             "Εκτυπώθηκε από daily.example",
             "打印自：daily.example",
         ),
+        *("Diese Seite wurde gedruckt von https://daily.example/3", "This page was printed from: daily.example"),
+        *("Cet article a été imprimé depuis daily.example", "Página impresa de https://daily.example/3"),
+        *("Questo articolo è stato stampato da daily.example", "Страница распечатана с daily.example"),
+        *("Stampa da daily.example", "Wydruk ze strony daily.example", "Skrevet ut fra daily.example"),
+        *("本页打印自：daily.example", "印刷日: 2026年5月3日", "この記事は https://daily.example/3 から印刷されました"),
+        *("이 기사는 daily.example에서 인쇄되었습니다", "Print date: 3 May 2026", "Permalink: https://daily.example/3"),
+        *("本文网址：https://daily.example/3", "Версия для печати: https://daily.example/3"),
         *("Printed from the Gazette on 3 May 2026", "Udskrevet fra daily.example", "Yazdırıldı: daily.example"),
     ],
 )
@@ -206,6 +213,8 @@ def test_a_print_line_needs_no_url(line: str) -> None:
         "Impressed as they were, the masons wrote of the flood at www.duval.example.",
         "Gedruckt wurde das Buch in Leipzig, und niemand hat es je gelesen.",
         "Impreso en Sevilla, el libro cuenta la historia del puente.",
+        "Der Artikel gedruckt am 3. Mai 1998 hängt noch in der Mühle.",
+        "Website of the flood museum: https://museum.example/",
     ],
 )
 def test_a_line_about_printing_stays(sentence: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dedupcrawl import Deduplicator, Page
 from dedupcrawl.page import Kind, ReadOptions, read_page
+from dedupcrawl.text.features import compared_text
 from tests.page.samples import CHINESE, CHINESE_TWO, PARAGRAPH, SECOND, links
 
 ABOUT = f"<h3>About this mill</h3><p>{PARAGRAPH}</p><p>{SECOND}</p><p>{PARAGRAPH[::-1]}</p><p>{SECOND[::-1]}</p>"
@@ -109,6 +111,13 @@ MARKUP = {
     "bar": "<p>{}</p>| | ",
     "dot": "<div>{}</div>| &middot; ",
     "space": "<div>{}</div>| ",
+    "comma": "<p>{}</p>|, ",
+    "dd": "<dl><dd>{}</dl>|<dd>",
+    "div": "<div>{}</div>|</div><div>",
+    "span": "<div><span>{}</span></div>|</span> <span>",
+    "p": "<p>{}</p>|</p><p>",
+    "numbers": "<table><tr><td>1.<td>{}</table>|<tr><td>2.<td>",
+    "dates": "<dl><dt>{}<dd>3 May</dl>|<dd>3 May<dt>",
 }
 
 
@@ -131,3 +140,42 @@ def test_r1_decides_whether_links_are_a_statement() -> None:
     body = f"<title>News</title><h1>News</h1><div>{links}</div>"
     assert read_page(body).kind is Kind.ARTICLE  # R = .88
     assert read_page(body, options=ReadOptions(link_density_noise=0.8)).kind is Kind.INDEX
+
+
+@pytest.mark.parametrize("separator", [" – ", "<br>&bull; ", " / ", "；"])
+def test_the_separators_of_a_long_list_are_no_sentences(separator: str) -> None:
+    links = [f'<a href="/story/{place}.html">{headline}</a>' for place, headline in enumerate(HEADLINES * 3)]
+    assert read_page(f"<title>News</title><h1>News</h1><p>{separator.join(links)}</p>").kind is Kind.INDEX
+
+
+def test_the_dates_of_a_long_list_are_no_article() -> None:
+    links = "".join(f'<dt><a href="/{place}.html">{line}</a><dd>3 May' for place, line in enumerate(HEADLINES * 3))
+    assert read_page(f"<title>News</title><h1>News</h1><dl>{links}</dl>").kind is Kind.INDEX
+
+
+INTRODUCTIONS = {
+    "en": "Here are all reports of our editors since the beginning of the year, ordered by the day of publication.",
+    "zh": "这里汇集了本报编辑部今年以来的全部报道，按照发表的日期排列，更早的报道请使用搜索功能查找。",
+}
+
+
+@pytest.mark.parametrize("markup", MARKUP)
+@pytest.mark.parametrize("language", INTRODUCTIONS)
+@pytest.mark.parametrize("host", ["a", "b"])
+def test_lists_with_one_introduction_are_no_copies(markup: str, language: str, host: str) -> None:
+    frame, _, separator = MARKUP[markup].partition("|")
+
+    def listing(url: str, lines: list[str]) -> Page:
+        links = [f'<a href="/story/{line[:9]}{at}.html">{line}</a>' for at, line in enumerate(lines)]
+        intro = f"<div id=c><h1>News</h1><p>{INTRODUCTIONS[language]}</p>{frame.format(separator.join(links))}</div>"
+        return read_page(f"<title>News</title><nav><a href=/>Home</a></nav>{intro}", url)
+
+    with Deduplicator() as dedup:
+        assert dedup.add(listing("https://a.example/news", HEADLINES[:8])).keep
+        assert dedup.add(listing(f"https://{host}.example/news?page=2", HEADLINES[8:16])).keep
+
+
+def test_a_list_under_a_heading_of_its_own_is_beside_a_short_text() -> None:
+    links = "".join(f'<li><a href="/{at}.html">{line}</a>' for at, line in enumerate(HEADLINES))
+    news = f"<div><h1>Bridge closed</h1><p>{INTRODUCTIONS['en']}</p><h2>More news</h2><ul>{links}</ul></div>"
+    assert HEADLINES[3] not in compared_text(read_page(f"<title>Bridge closed</title>{news}"))

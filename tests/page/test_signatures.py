@@ -28,6 +28,9 @@ from dedupcrawl.page.signatures import (
     MAX_READ_BYTES,
     REMOVED_BYTES,
     compare_layouts,
+    files_part,
+    files_signature,
+    have_other_files,
     is_little_read,
     layout_signature,
     removed_part,
@@ -282,7 +285,10 @@ def test_a_page_has_a_signature_only_if_little_was_read() -> None:
 def test_any_stored_bytes_are_compared_without_error(identity: bytes) -> None:
     other = with_layout(b"\1\2\3\4", b"sketch", removed_signature([INTRO], 100))
     assert is_little_read(identity, other) == is_little_read(other, identity)
-    assert identity.endswith(without_layout(identity) + removed_part(identity))
+    if not files_part(identity):
+        assert identity.endswith(without_layout(identity) + removed_part(identity))
+    listing = with_layout(b"\1\2\3\4", b"sketch", b"", files_signature(["The river", "A quiet evening"]))
+    assert have_other_files(identity, listing) == have_other_files(listing, identity)
     assert compare_layouts(identity, other) in {"", "same", "other"}
 
 
@@ -299,3 +305,48 @@ def test_signatures_of_any_texts_are_compared(one: str, two: str, read: int) -> 
 def test_the_signature_of_a_text_is_stored_and_does_not_change() -> None:
     assert removed_signature([INTRO], 100).hex() == "7ce69f51514d"
     assert removed_signature(["公告 " + "拟录用人员名单予以公示。" * 500], 100).hex() == "ff3040001021"
+
+
+# -- lists of files ---------------------------------------------------------------------------------
+
+
+@given(st.lists(st.text(max_size=40), max_size=20), st.sampled_from([b"", removed_signature([INTRO], 100)]))
+def test_the_signature_of_files_stands_behind_the_sketch(labels: list[str], removed: bytes) -> None:
+    files = files_signature(labels)
+    stored = with_layout(b"\1\2\3\4", b"sketch", removed, files)
+    parts = without_layout(stored), removed_part(stored), files_part(stored)
+    assert parts == (b"sketch", removed, files)
+    assert not have_other_files(stored, stored)
+    assert with_layout(b"\1\2\3\4", b"", removed, files) == b"\1\2\3\4"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        (["Lantern song", "Iron gates"], ["Winter at the mill", "Seven swallows"], True),
+        (["Lantern song (3:12)", "Iron gates.mp3"], ["Iron gates 4.5 MB", "LANTERN SONG"], False),
+        (["Lantern song", "Iron gates"], ["Lantern song"], False),
+        (["Lantern song", "Iron gates"], ["Lantern song", "Iron gate"], False),
+        (["灯笼之歌", "铁门"], ["磨坊的冬天", "七只燕子"], True),
+        (["灯笼之歌", "铁门"], ["铁门", "灯笼之歌"], False),
+        (["PDF", "EPUB 3 MB"], ["Lantern song", "Iron gates"], False),
+        ([f"Lecture {each}" for each in range(40)], [f"Talk {each}" for each in range(40, 90)], True),
+        ([f"Lecture {each}" for each in range(40)], [f"Lecture {each}" for each in range(39)], False),
+    ],
+)
+def test_lists_of_files_differ_if_most_words_of_each_do(one: list[str], other: list[str], differ: bool) -> None:
+    stored = [with_layout(b"\1\2\3\4", b"sketch", b"", files_signature(labels)) for labels in (one, other)]
+    assert have_other_files(*stored) is have_other_files(*reversed(stored)) is differ
+
+
+def test_the_signature_of_files_is_stored_and_does_not_change() -> None:
+    assert files_signature(["Morning over the river (3.2 MB, MP3)", "旧港"]).hex() == "063e365f96672b6de6a359efc9"
+    assert files_signature([f"Track {each}" for each in range(300)]).hex() == "ff004d00870150019a023402fe032903e3"
+    assert files_signature(["PDF", "1.4 MB"]) == b""
+
+
+def test_damaged_files_are_no_sketch() -> None:
+    stored = with_layout(b"\1\2\3\4", b"sketch", b"", files_signature(["Lantern song", "Iron gates"]))
+    for damaged in (stored[:-1], stored[:-1] + b"\0", stored[:-1] + b"\xff"):
+        with pytest.raises(DamageError):
+            unpack_identity(damaged)

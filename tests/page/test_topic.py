@@ -366,6 +366,20 @@ def test_titles_of_parts_are_compared_with_the_text() -> None:
     assert {*HEADINGS} <= {*compared_text(page).split("\n")}
 
 
+@pytest.mark.parametrize("top", ["<h1>Flood</h1>", "", "<h1>Gazette</h1><h1>Flood</h1>"])
+def test_of_several_h1_only_the_name_of_the_page_is_left_out(top: str) -> None:
+    page = read(parted(HEADINGS, top, "h1"))
+    own = HEADINGS if "Flood" in top else HEADINGS[1:]  # the first of them names a page whose title contains none
+    assert page.rest.split("\n") == own
+    with Deduplicator() as dedup:
+        assert dedup.add(read_at(parted(HEADINGS, top, "h1"), "a")).keep
+        assert dedup.add(read_at(parted(OTHERS, top, "h1"), "b")).relation is not Relation.IDENTICAL
+
+
+def read_at(html: str, host: str) -> Page:
+    return read_page(html, f"https://{host}.example/", options=ReadOptions(reader="topic"))
+
+
 def test_titles_of_other_parts_are_not() -> None:
     body = "<div><h2>Weather</h2>Sun tomorrow.</div>{}<div><h3>Most read</h3></div>"
     assert read(body.format(parted(HEADINGS))).rest == read(parted(HEADINGS)).rest

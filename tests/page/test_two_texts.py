@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,10 @@ from dedupcrawl.text.features import compared_text
 from dedupcrawl.tools.evaluation.extraction import load_pages
 from tests.data import data
 from tests.sites.kinds import build
+from tests.sites.words import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 READERS = ("topic", "text")
 SHORT_BY_RULES = "tariffs"  #: a kind of site whose tables the rules leave out
@@ -80,3 +85,69 @@ def test_no_small_part_of_a_labelled_page_is_compared_alone() -> None:
     for labelled in load_pages(data("pages", "wcxb"), lambda rows: rows[::9]):
         page = read_page(labelled.html, labelled.url)
         assert len(page.compared or page.text) >= 0.4 * len(page.text), labelled.url
+
+
+# -- parts with the class of a side part -----------------------------------------------------------
+
+_article, _comment = (
+    [writer.text(4) for _ in range(count)] for writer, count in ((Writer("article", 0), 6), (Writer("reply", 0), 3))
+)
+
+
+def paragraphs(texts: Sequence[str]) -> str:
+    return "".join(f"<p>{text}</p>" for text in texts)
+
+
+def quoting(names: str, *, is_first: bool) -> str:
+    """Return a page that quotes an article, and comments on it in a part with these class names."""
+    parts = [f'<div class="{names}">{paragraphs(_comment)}</div>', f"<div>{paragraphs(_article)}</div>"]
+    body = "".join(parts if is_first else parts[::-1])
+    return f"<html><title>On the mill</title><body><article><h1>My opinion</h1>{body}</article></body></html>"
+
+
+BUILDER = "elementor-widget elementor-widget-text-editor"
+
+
+@pytest.mark.parametrize(
+    ("names", "is_first"),
+    [
+        (BUILDER, True),
+        (BUILDER, False),
+        ("editor-note", True),
+        ("editor-note", False),
+        ("ad-free", False),
+        ("promo", True),
+    ],
+)
+def test_a_comment_on_a_quoted_article_is_compared_whatever_its_class(names: str, *, is_first: bool) -> None:
+    html = quoting(names, is_first=is_first)
+    page = read_page(html)
+    for text in _comment:
+        assert text in page.text
+        assert text in compared_text(page)
+    original = (
+        f"<html><title>The mill</title><body><article><h1>The mill</h1>{paragraphs(_article)}</article></body></html>"
+    )
+    with Deduplicator() as dedup:
+        dedup.add(html=original, url="https://a.example/mill")
+        assert dedup.add(html=html, url="https://b.example/opinion").keep
+
+
+def test_what_a_class_names_within_a_kept_part_stays_removed() -> None:
+    bio, menu = Writer("bio", 0).text(3), Writer("promo", 0).text(2)
+    inner = f'<div class="author-bio"><p>{bio}</p></div></div><div class="promo"><p>{menu}</p>'
+    page = read_page(quoting("editor-note", is_first=False).replace("</div></article>", f"{inner}</div></article>"))
+    assert _comment[0] in page.text
+    assert bio not in page.text
+    assert menu not in page.text
+
+
+def test_a_part_that_is_not_shown_stays_removed() -> None:
+    html = quoting("editor-note", is_first=False).replace('class="editor-note"', 'class="editor-note" hidden')
+    assert _comment[0] not in read_page(html).text
+
+
+def test_a_part_without_sentences_stays_removed() -> None:
+    """A place for an advertisement, or the names of editors."""
+    html = quoting("ad", is_first=False).replace(paragraphs(_comment), "<p>Buy our flour today!</p><p>Ann Miller</p>")
+    assert "flour" not in read_page(html).text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dedupcrawl.matching import ComparedPage
 from tests.sites.harness import Outcome, run
 from tests.sites.kinds import KINDS, build
 from tests.sites.model import Harder
@@ -79,3 +80,11 @@ def test_no_page_is_lost_without_heading_or_title_of_its_own(kind: str, way: Har
     found = run(build(kind, 0, [way]))
     assert [verdict.url for verdict in found.lost] == TAKEN_FOR_VIEWS.get((way, kind), [])
     assert len(found.copies_kept) <= 1 + found.copies // 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_verdicts_are_those_of_all_rules_for_each_candidate(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Siblings that are known by their names alone are not compared by the other rules, and mostly left out."""
+    found = {kind: outcome(kind, seed).verdicts for kind in KINDS}
+    monkeypatch.setattr(ComparedPage, "sibling_names", lambda *_: "")
+    assert {kind: run(build(kind, seed)).verdicts for kind in KINDS} == found

@@ -13,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from redis.exceptions import NoScriptError
 
 from dedupcrawl.stores.redis.namespace import KeyNames
-from dedupcrawl.stores.redis.sharded.layout import OPENED, ClaimEntry, ShardLayout, packed_time, scripts
+from dedupcrawl.stores.redis.sharded.layout import OPENED, ClaimEntry, ShardLayout, packed_time
+from dedupcrawl.stores.redis.sharded.shard_scripts import scripts
 from tests.stores.cluster_model import (
     COMMITTED,
     GONE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from threading import Thread
@@ -11,7 +12,8 @@ import pytest
 
 from dedupcrawl.errors import SettingError, StoreError, StoreMismatchError
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
-from dedupcrawl.stores.base import ClaimState
+from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState
+from dedupcrawl.stores.lmdb import MAX_ID, LmdbStore, LmdbTables
 from dedupcrawl.stores.lmdb_environment import LmdbEnvironment
 from tests.stores.factories import START, Opener, key, lmdb_url, record
 
@@ -333,3 +335,38 @@ def test_freed_space_is_used_again(shared: Opener, tmp_path: Path) -> None:
 
     sizes = [churn(1000 * turn) for turn in range(6)]
     assert sizes[-1] <= 1.2 * sizes[1]
+
+
+def test_a_bucket_has_the_ids_of_its_pages_the_newest_first(shared: Opener) -> None:
+    """All buckets are one sorted set, and rows of others stand before it."""
+    store = shared()
+    assert isinstance(store, LmdbStore)
+    pages = [record(f"https://a.example/{n}", n % 3, n, *(["all"] * (n > 5))) for n in range(4 * BUCKET_CAP)]
+    for page in pages:
+        store.add(page, FILE_ANYWAY)
+    for name in (0, 1, 2, 7, "all", "none"):
+        for since in (0, 1, 70, len(pages)):
+            filed = [id for id, page in enumerate(pages, 1) if key(name) in page.keys and id > since]
+            found = store._read(lambda tables, name=name, since=since: [*tables.newest(key(name), since)])  # type: ignore[misc]
+            assert found == filed[::-1]
+
+
+def test_rows_are_the_records_and_leases_of_ids(shared: Opener) -> None:
+    store = shared()
+    assert isinstance(store, LmdbStore)
+    for n in range(4):
+        offer = store.offer(record(f"https://a.example/{n}", n), FILE_ANYWAY)
+        assert offer.id is not None
+        if n % 2:
+            store.commit([offer.id])
+    for ids in ([1], [2], [0, 3, 1, 99, 2, MAX_ID + 1, 4], [3, 0], []):
+        work = partial(_rows, ids)
+        found = store._read(work)
+        assert [value is not None for value, _ in found] == [0 < id < 5 for id in ids]
+        assert [lease is not None for _, lease in found] == [id in {1, 3} for id in ids]
+
+
+def _rows(ids: list[int], tables: LmdbTables) -> list[tuple[bytes | None, object]]:
+    rows = [*tables.rows(ids)]
+    assert rows == [(tables.record(id), tables.lease(id)) for id in ids]
+    return [*rows]

@@ -23,9 +23,10 @@ from dedupcrawl.matching import Matcher
 from dedupcrawl.stores import list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, FILE_ANYWAY, ClaimState, FilingDecision, JudgedOffer, Record, scheme_json
 from dedupcrawl.stores.redis.address import read_address
-from dedupcrawl.stores.redis.sharded.layout import _DIGESTS, LISTED, TAGS, Command
+from dedupcrawl.stores.redis.sharded.layout import LISTED, TAGS, Command
 from dedupcrawl.stores.redis.sharded.protocol import LookupKind
 from dedupcrawl.stores.redis.sharded.scan import TAGS_AT_ONCE
+from dedupcrawl.stores.redis.sharded.shard_scripts import DIGESTS
 from dedupcrawl.stores.redis.sharded.store import ShardedStore
 from dedupcrawl.stores.transfer import export_records, import_records, read_header
 from tests.stores.factories import Clock, ShardedOpener, file, key, record
@@ -266,7 +267,7 @@ def test_a_claim_that_was_lost_is_filed_again_with_the_next_pages(nodes: Cluster
 
 def filings(sent: Sequence[Command]) -> list[bytes]:
     """Of each page that is filed, whether it is pending."""
-    return [each.words[-1] for each in sent if each.words[1:2] == (_DIGESTS["file"],)]
+    return [each.words[-1] for each in sent if each.words[1:2] == (DIGESTS["file"],)]
 
 
 def test_a_page_that_was_blocked_does_not_claim_again_as_it_files_itself(nodes: Cluster) -> None:
@@ -318,7 +319,7 @@ def test_a_withdrawal_that_a_failover_has_lost_is_sent_again(clocked: ShardedOpe
             (first,) = one.offer_judged([JudgedOffer(page, SameSketch(page))])
             assert first.id is not None
             assert one.release([first.id]) == 1
-    ends = [n for n, each in enumerate(sent) if each.words[1:2] == (_DIGESTS["remove"],)]
+    ends = [n for n, each in enumerate(sent) if each.words[1:2] == (DIGESTS["remove"],)]
     filed = [each for each in sent[: ends[0]] if each.words[0] in {b"EVALSHA", b"HSETNX"}]
     assert one.protocol.wire.ask(filed)[0] is not None  # what the replica has
     assert is_waiting(other.offer_judged([JudgedOffer(copy, SameSketch(copy))])[0], copy)

@@ -48,7 +48,7 @@ texts = st.one_of(
     st.text(st.sampled_from(RESIZING + " a中"), max_size=40),
     st.text(st.sampled_from(COMBINING + " a中각"), max_size=20),
     st.text(st.sampled_from("ab 中文"), max_size=300),
-    st.text(st.sampled_from("12+−×÷=＋() $%a中\0\u0301"), max_size=60),
+    st.text(st.sampled_from("12+−×÷=<>≤≥≠±＋＜() $%a中\0\u0301"), max_size=60),
     st.builds(lambda word, times: word * times, st.text(st.sampled_from("ab 中."), max_size=9), st.integers(2, 99)),
     st.builds(lambda size, other: "x" * size + other * size, st.integers(60, 70), st.sampled_from("y 中.")),
     st.sampled_from([ENGLISH, CHINESE, f"{ENGLISH} {CHINESE}"]),

@@ -22,7 +22,7 @@ from dedupcrawl.text.normalize import (
 )
 from tests import oracles
 
-texts = st.text(st.sampled_from("12+−×÷=＋- ()$%a中\0."), max_size=60)
+texts = st.text(st.sampled_from("12+−×÷=<>≤≥≠±＋＜- ()$%a中\0."), max_size=60)
 
 
 def operators(text: str) -> list[str]:
@@ -38,6 +38,10 @@ def operators(text: str) -> list[str]:
         ("3 + 4 = 7", "+="),
         ("3+4=7", "+="),
         ("12 − 5 × 2 ÷ 1", "−×÷"),
+        ("3 < 5 > 2", "<>"),
+        ("3≤5 ≥ 2 ≠ 7 ± 1", "≤≥≠±"),
+        ("３＜５", "<"),
+        ("a < b, i <= 3", ""),
         ("２＋２", "+"),
         ("2 × (3 + 4) = 14", "×+="),
         ("$3 + $4 = $7", "+="),
@@ -86,7 +90,9 @@ def test_marking_changes_nothing_else() -> None:
     assert np.array_equal(mark_operators(marked), marked)
 
 
-@pytest.mark.parametrize(("one", "other"), [("+", "−"), ("+", "×"), ("−", "÷")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("+", "−"), ("+", "×"), ("−", "÷"), ("<", ">"), ("≤", "<"), ("=", "≠"), ("±", "+")]
+)
 def test_sheets_with_other_signs_are_no_copies(one: str, other: str) -> None:
     sums = [(place * 7 % 20 + 20, place % 9 + 1) for place in range(40)]
     sheet = "Work out: " + "; ".join(f"{left} {{}} {right}" for left, right in sums)

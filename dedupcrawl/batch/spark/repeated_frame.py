@@ -45,9 +45,11 @@ LINE_COLUMNS = [
     pa.field("lists", pa.bool_()),
     pa.field("hashes", _NUMBERS),
     pa.field("sizes", _NUMBERS),
+    pa.field("beside", _NUMBERS),
     pa.field("text", pa.binary()),
     pa.field("bytes", pa.int64()),
 ]
+_COUNTED = ("hashes", "sizes", "beside")  #: of them, the lines of a page
 _TABLE_SCHEMA = pa.schema([("site", pa.int64()), ("name", pa.string()), ("repeated", pa.binary())])
 
 
@@ -93,7 +95,7 @@ def _field(frame: DataFrame, name: str) -> pa.Field:
 
 def _site_tables(fingerprints: DataFrame, job: Job) -> DataFrame:
     """Return the packed table of each site that repeats anything, as a local batch makes it."""
-    columns = ["site", "page", "url", "keys", "filled", "identity", "context", "lists", "hashes", "sizes"]
+    columns = ["site", "page", "url", "keys", "filled", "identity", "context", "lists", *_COUNTED]
     columns += sketch_columns(fingerprints.columns)
     of_site = Window.partitionBy("site")
     place = F.row_number().over(of_site.orderBy(F.crc32("url"), "page"))
@@ -140,9 +142,9 @@ def _counted(batches: list[pa.RecordBatch], rules: RowJudge) -> Iterator[pa.Reco
     """Yield the table of a site if it repeats anything."""
     rows = pa.Table.from_batches(batches).combine_chunks()
     table = FingerprintTable([to_fingerprint_batch(batch) for batch in rows.to_batches()])
-    hashes, sizes, lists = (rows.column(name).to_pylist() for name in ("hashes", "sizes", "lists"))
+    lines = [rows.column(name).to_pylist() for name in (*_COUNTED, "lists")]
     records = [partial(table.record, row) for row in range(len(table))]
-    found = count_site(map(CountedPage, hashes, sizes, lists, records), rules)
+    found = count_site(map(CountedPage, *lines, records), rules)
     if found.lines:
         values = [_site_of(batches[0])], [site_of(table.url(0))], [found.pack(0.0)]
         arrays = [pa.array(value, field.type) for value, field in zip(values, _TABLE_SCHEMA, strict=True)]

@@ -26,6 +26,8 @@ enum {
     HEAD_BYTES = 32, /* of a sentence of a long text */
     MAX_BRIEF = 2000,
     MIN_TELLING_LENGTH = 4,
+    MAX_SIGNED = 3, /* letters of a word that a sign belongs to */
+    MINUS = 0x2212,
     LONG_NAME = 4,
     HASH_BITS = 14,
     BODY_BYTES = 2,

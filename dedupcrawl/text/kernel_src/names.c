@@ -34,11 +34,39 @@ add_token(const IdentityObject *self, Tokens *found, PyObject *text, Py_ssize_t 
         return;
     }
     token->is_unspaced = (uint8_t)is_unspaced(self, PyUnicode_READ(kind, data, start));
-    int is_telling = stop - start >= MIN_TELLING_LENGTH || token->is_unspaced;
+    int is_telling = stop - start >= MIN_TELLING_LENGTH || token->is_unspaced
+                     || !is_letter_or_digit(PyUnicode_READ(kind, data, stop - 1));
     uint32_t hash = hash_bytes(&self->hash, token->bytes, token->size < MAX_TOKEN_BYTES ? token->size : MAX_TOKEN_BYTES);
     token->key = (has_digit ? DIGIT : is_telling ? TELLING : FILLER) | hash >> (32 - HASH_BITS);
     token->name = (uint8_t)name;
     found->count++;
+}
+
+/* Return the end of the signs after a short word that belong to it: C++, F#, AA+, A-; without any the end of the word. */
+static Py_ssize_t
+end_of_signs(const IdentityObject *self, PyObject *text, Py_ssize_t start, Py_ssize_t stop)
+{
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text), end = stop;
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    for (Py_ssize_t i = start; i < stop; i++) {
+        Py_UCS4 code = PyUnicode_READ(kind, data, i);
+        if (stop - start > MAX_SIGNED || code < 'a' || code > 'z') {
+            return stop;
+        }
+    }
+    Py_UCS4 code = 0;
+    while (end < size && (code = PyUnicode_READ(kind, data, end), code == '+' || code == '#')) {
+        end++;
+    }
+    if (end == stop && stop - start == 1 && end < size && (code == '-' || code == MINUS)) {
+        end++;
+    }
+    if (end == size) {
+        return end;
+    }
+    code = PyUnicode_READ(kind, data, end);
+    return code == '+' || code == '#' || (is_letter_or_digit(code) && !is_unspaced(self, code)) ? stop : end;
 }
 
 /* Add the words of a name; text without spaces gives pairs of characters. */
@@ -60,6 +88,9 @@ add_tokens(const IdentityObject *self, Tokens *found, PyObject *text, int name)
             at++;
         } while (at < size && (code = PyUnicode_READ(kind, data, at), is_letter_or_digit(code))
                  && is_unspaced(self, code) == unspaced);
+        if (!unspaced) {
+            at = end_of_signs(self, text, start, at);
+        }
         if (!unspaced || at - start == 1) {
             add_token(self, found, text, start, at, name);
             continue;

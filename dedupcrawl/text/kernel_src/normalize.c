@@ -101,7 +101,8 @@ DEFINE_PACK(pack_full, uint32_t)
 static inline int
 is_operator(uint32_t point)
 {
-    return point == '+' || point == '=' || point == 0xD7 || point == 0xF7 || point == 0x2212;
+    return point == '+' || (point >= '<' && point <= '>') || point == 0xB1 || point == 0xD7 || point == 0xF7
+           || point == 0x2212 || point == 0x2260 || point == 0x2264 || point == 0x2265;
 }
 
 /* Whether a point is one of AROUND_NUMBERS in normalize.py. */

@@ -354,7 +354,7 @@ def compare_identities(
     if mine is None or other is None or not (new.url and old.url):
         return None
     found = [each.match.relation for each in matcher.assessments(new, old) if each.match is not None]
-    are_copies = not COPIES.isdisjoint(found)
+    are_copies = any(each in COPIES for each in found)
     if not siblings and new.url != old.url and not matcher.version_pair(new, old):
         siblings = matcher.why_siblings(new, old, by_sentences=are_copies)
     if not siblings and site_of(new.url) != site_of(old.url):

@@ -9,6 +9,7 @@ import numpy as np
 from dedupcrawl.batch.finished_batch import open_finished_batch, read_pages_again, read_verdicts
 from dedupcrawl.batch.job import ARRIVAL
 from dedupcrawl.batch.solver import NONE, RELATIONS
+from dedupcrawl.batch.workdir import read_site_tables
 from dedupcrawl.config import settings_shown
 from dedupcrawl.decision import Status, Verdict, cluster_of
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Relation
@@ -20,6 +21,7 @@ from dedupcrawl.matching import Matcher
 from dedupcrawl.page.signatures import evidence_with_layout
 from dedupcrawl.sites.site_counts import SiteNotice
 from dedupcrawl.sites.text_notes import text_notes
+from dedupcrawl.stores.site_tables import GivenSiteTables
 from dedupcrawl.tools.report import batch_stats
 from dedupcrawl.tools.report.diff import MAX_CHARS
 from dedupcrawl.tools.report.report_builder import ReportLimits, build_report
@@ -79,6 +81,7 @@ class _BatchReader:
         self._sizes = prints.numbers("size")
         self._clusters = batch_stats.largest_clusters(self._verdicts, self._given, limits.clusters)
         self._misses = self._near_misses()
+        self._repeated = GivenSiteTables(read_site_tables(finished.work))
 
     def read(self) -> SourceReport:
         verdicts, given = self._verdicts, self._given
@@ -269,9 +272,12 @@ class _BatchReader:
             new_text=page.as_compared().text if page else None,
             old_text=earlier.as_compared().text if earlier else None,
             siblings=self._why_siblings(new, old) if related else "",
-            new_notes=tuple(text_notes(page, None)) if page else (),
-            old_notes=tuple(text_notes(earlier, None)) if earlier else (),
+            new_notes=self._text_notes(page),
+            old_notes=self._text_notes(earlier),
         )
+
+    def _text_notes(self, page: Page | None) -> tuple[str, ...]:
+        return tuple(text_notes(page, self._repeated, is_exact=False)) if page else ()
 
     def _why_siblings(self, new: int, old: int) -> str:
         if self._verdicts.relation[new] != RELATIONS.index(Relation.SIBLING):

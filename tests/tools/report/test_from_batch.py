@@ -28,6 +28,7 @@ from tests.batch.corpus import Batch, Rows, crawled, page, split, story, write_l
 from tests.batch.formats.warcs import INFO, record
 from tests.batch.test_format_agreement import parquet, warc, wet
 from tests.batch.verdict_rows import filed, rules_of
+from tests.test_site_memory import LIFE, PAPER, POSTS, blog
 from tests.tools.report.judged_ledgers import changed
 
 if TYPE_CHECKING:
@@ -145,6 +146,19 @@ def test_pages_stand_side_by_side_with_their_texts(batch: Batch) -> None:
         assert (pair.new, pair.old, pair.relation, pair.decided) == (row.url, row.of, row.relation, row.detector)
         assert {each.strip() for each in texts(pair)} <= there
     assert report.notes == ()
+
+
+def test_text_that_the_site_repeats_is_named(tmp_path: Path) -> None:
+    """As in the report of a crawl; the reprint on another site has only the post."""
+    reprint = POSTS[4].on(PAPER, after="")
+    batch = Batch(tmp_path, Config())
+    given = [{"url": url, "html": html} for url, html in [*blog(), reprint]]
+    batch.run(write_lines(batch.folder / "in.jsonl", given))
+    (pair,) = report_from_batch(batch.folder / "out").pairs
+    assert pair.new == reprint[0]
+    assert pair.new_notes == ()
+    lives = [f"Not compared, as it is on at least 3 pages of this site: {line[:40]}" for line in LIFE.split("<p>")[1:]]
+    assert [note[: len(life)] for note, life in zip(pair.old_notes, lives, strict=True)] == lives
 
 
 def test_titles_come_from_the_pages(batch: Batch) -> None:

@@ -153,8 +153,13 @@ if ARGV[3] ~= '' and (there or not value) then redis.call('HSET', KEYS[2], 'x' .
 return there and 1 or 0
 
 --@ join
--- KEYS b s, ARGV field, whole id, key. Places an id where others stand; returns those before.
-return append_id(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+-- KEYS b s, ARGV field, whole id, key, the last id that the worker has read ("": none). Places an id where others stand; returns
+-- those before, without the ones that it has read.
+local ids, size = append_id(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3]), #ARGV[2]
+for at = #ids - size + 1, 1, -size do
+  if ids:sub(at, at + size - 1) == ARGV[4] then return ids:sub(at + size) end
+end
+return ids
 
 --@ leave
 -- KEYS b s, ARGV field, whole id, key. Returns whether it was there.

@@ -267,26 +267,27 @@ def place_replies(list replies not None, list numbers not None, list answers not
 def others_in(object keys, object packed, bytes own not None, Py_ssize_t size):
     """Return by key the ids of buckets, without ``own``; keys without others are left out."""
     cdef dict found = {}
-    cdef list ids
+    cdef dict ids
     cdef bytes there, id
     cdef Py_ssize_t at
     for key, each in zip(keys, packed):
         there = each
         if there is None or not there or there == own:
             continue
-        ids = found.get(key)
-        if ids is None:
-            ids = found[key] = []
         if PyBytes_GET_SIZE(there) % size:
             raise ValueError("a bucket with a part of an id")
+        ids = found.get(key)
+        if ids is None:
+            ids = found[key] = {}
         if PyBytes_GET_SIZE(there) == size:  # as in most buckets
-            if there not in ids:
-                ids.append(there)
+            ids[there] = None
             continue
         for at in range(0, PyBytes_GET_SIZE(there), size):
             id = there[at : at + size]
-            if id != own and id not in ids:
-                ids.append(id)
+            if id != own:
+                ids[id] = None
+    for key in found:
+        found[key] = list(found[key])
     return found
 
 

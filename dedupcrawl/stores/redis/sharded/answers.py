@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dedupcrawl.stores.redis.replies import is_bytes, is_bytes_or_none, is_flag, is_list, is_row, is_whole
-from dedupcrawl.stores.redis.sharded.layout import script_names
+from dedupcrawl.stores.redis.sharded.shard_scripts import script_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

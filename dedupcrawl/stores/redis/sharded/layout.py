@@ -15,9 +15,6 @@ random               20, 28   in a namespace that is planned for up to ``SHORT_I
 from __future__ import annotations
 
 import os
-from functools import cache
-from hashlib import sha1
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from redis.crc import key_slot
@@ -26,9 +23,10 @@ from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import Candidate, ClaimState
 from dedupcrawl.stores.redis.address import SHARDED
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, compiled, filed_in
+from dedupcrawl.stores.redis.sharded.shard_scripts import DIGESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from dedupcrawl.stores.redis.namespace import KeyNames
 
@@ -214,7 +212,7 @@ class ShardLayout:
 
     def _at_home(self, name: str, id: bytes, *words: bytes) -> Command:
         slot, records, stages, field = self.record_place(id)
-        return _new_command(Command, (slot, (b"EVALSHA", _DIGESTS[name], b"2", records, stages, field, *words)))
+        return _new_command(Command, (slot, (b"EVALSHA", DIGESTS[name], b"2", records, stages, field, *words)))
 
     def file(self, id: bytes, value: bytes, owner: bytes, key: bytes, *, pends: bool) -> Command:
         """File a record as an open claim, or as pending, and place its id in this bucket of the same tag.
@@ -225,7 +223,7 @@ class ShardLayout:
         _, shelf, _, field = self._shelf(key) if key else (0, self._home(id).buckets, b"", b"")
         mark = b"%c%b" % (first[0] | _MARK, first[1:])
         words = (records, stages, shelf, first, value, owner, mark, field, id, key[1:], b"1" if pends else b"")
-        return _new_command(Command, (slot, (b"EVALSHA", _DIGESTS["file"], b"3", *words)))
+        return _new_command(Command, (slot, (b"EVALSHA", DIGESTS["file"], b"3", *words)))
 
     def peek(self, id: bytes) -> Command:
         """Read a record cheaply; :meth:`peeked` decodes the reply."""
@@ -353,32 +351,32 @@ class ShardLayout:
         found: list[Command] = compiled.bucket_commands(Command, b"HGET", keys, None, self._tags, self.shelves)
         return found
 
-    def join(self, key: bytes, id: bytes) -> Command:
-        """Place an id in a bucket that has other ids; the reply has the ids before it."""
+    def join(self, key: bytes, id: bytes, seen: bytes = b"") -> Command:
+        """Place an id in a bucket that has other ids; the reply has the ids before it, from behind ``seen`` on."""
         slot, shelf, stages, field = self._shelf(key)
-        return Command(slot, (b"EVALSHA", _DIGESTS["join"], b"2", shelf, stages, field, id, key[1:]))
+        return Command(slot, (b"EVALSHA", DIGESTS["join"], b"2", shelf, stages, field, id, key[1:], seen))
 
     def leave(self, key: bytes, id: bytes) -> Command:
         """Remove an id from a bucket."""
         slot, shelf, stages, field = self._shelf(key)
-        return Command(slot, (b"EVALSHA", _DIGESTS["leave"], b"2", shelf, stages, field, id, key[1:]))
+        return Command(slot, (b"EVALSHA", DIGESTS["leave"], b"2", shelf, stages, field, id, key[1:]))
 
     # -- commands about workers and whole tags --------------------------------------------------
 
     def alive(self, tokens: Sequence[bytes], now: bytes) -> Command:
         """Ask for each worker when its lease ends, 0 if it has ended; ``now`` b"": by the clock of the server."""
-        words = (b"EVALSHA", _DIGESTS["alive"], b"1", self._owners, now, *tokens)
+        words = (b"EVALSHA", DIGESTS["alive"], b"1", self._owners, now, *tokens)
         return Command(self._owners_slot, words)
 
     def keep_lease(self, token: bytes) -> Command:
         """Write the lease of a worker again: replicas are waited for as with any write of the wire."""
-        return Command(self._owners_slot, (b"EVALSHA", _DIGESTS["keep_lease"], b"1", self._owners, token))
+        return Command(self._owners_slot, (b"EVALSHA", DIGESTS["keep_lease"], b"1", self._owners, token))
 
     def records(self, n: int, cursor: bytes, count: int) -> Command:
         """Read a batch of the records of tag ``n``; :meth:`listed` decodes the reply. The first cursor is b"0"."""
         tag, (place, _, at) = self._tags[n], cursor.partition(b" ")
         keys = (tag.stages, *(self.record_keys(n, int(place), LISTED) if int(place) else (tag.records,)))
-        words = (b"EVALSHA", _DIGESTS["list"], b"%d" % len(keys), *keys, at or b"0", b"%d" % count)
+        words = (b"EVALSHA", DIGESTS["list"], b"%d" % len(keys), *keys, at or b"0", b"%d" % count)
         return Command(tag.slot, (*words, b"%d" % (self.id_bytes - 1)))
 
     def listed(self, n: int, cursor: bytes, reply: Any) -> tuple[bytes, list[tuple[bytes, ClaimEntry]]]:
@@ -409,7 +407,7 @@ class ShardLayout:
     def sweep(self, n: int, before: int) -> Command:
         """Remove ids that were condemned before this time; :meth:`swept` returns those that have other stages."""
         tag = self._tags[n]
-        return Command(tag.slot, (b"EVALSHA", _DIGESTS["sweep"], b"1", tag.stages, packed_time(before)))
+        return Command(tag.slot, (b"EVALSHA", DIGESTS["sweep"], b"1", tag.stages, packed_time(before)))
 
     def swept(self, n: int, reply: Any) -> list[bytes]:
         """Return the ids of :meth:`sweep`."""
@@ -426,7 +424,7 @@ class ShardLayout:
         keys = (tag.records, tag.stages, *records, *self.bucket_keys(n, COUNTED))
         numbers = (samples, len(records), self.id_bytes, self.record_shelves)
         return Command(
-            tag.slot, (b"EVALSHA", _DIGESTS["census"], b"%d" % len(keys), *keys, *(b"%d" % each for each in numbers))
+            tag.slot, (b"EVALSHA", DIGESTS["census"], b"%d" % len(keys), *keys, *(b"%d" % each for each in numbers))
         )
 
     def stages(self, n: int) -> tuple[int, bytes]:
@@ -462,59 +460,14 @@ def others_by_reference(
 
     Raises ``ValueError`` for a bucket that has no whole ids.
     """
-    found: dict[bytes, list[bytes]] = {}
+    found: dict[bytes, dict[bytes, None]] = {}
     for key, ids in zip(keys, packed, strict=True):
         if ids and ids != own:
             if len(ids) % size:
                 raise ValueError
-            there = found.setdefault(key, [])
-            for id in (ids[at : at + size] for at in range(0, len(ids), size)):
-                if id != own and id not in there:
-                    there.append(id)
-    return found
+            there = (ids[at : at + size] for at in range(0, len(ids), size))
+            found.setdefault(key, {}).update((id, None) for id in there if id != own)
+    return {key: list(ids) for key, ids in found.items()}
 
 
 others_in = others_by_reference if compiled is None else compiled.others_in
-
-
-@cache
-def scripts() -> Mapping[bytes, bytes]:
-    """Return the scripts by their digests."""
-    return {sha1(text, usedforsecurity=False).hexdigest().encode(): text for text in _texts().values()}
-
-
-def script_names() -> dict[bytes, str]:
-    """Return the names of the scripts by their digests."""
-    return {digest: name for name, digest in _DIGESTS.items()}
-
-
-@cache
-def _texts() -> dict[str, bytes]:
-    parts = dict(_sections("shard_layout")) | dict(_sections("shard"))
-    functions = {name: text for name, text in parts.items() if f"local function {name}(" in text}
-    names = [name for name in parts if name not in functions]
-    return {name: _with_functions(parts[name], functions).encode() for name in names}
-
-
-def _sections(file: str) -> Iterator[tuple[str, str]]:
-    text = (files("dedupcrawl.stores.redis") / "lua" / f"{file}.lua").read_text(encoding="utf-8")
-    for section in text.split("\n--@ ")[1:]:
-        name, _, code = section.partition("\n")
-        yield name, "\n".join(line for line in code.split("\n") if line and not line.startswith("--"))
-
-
-def _with_functions(code: str, functions: Mapping[str, str]) -> str:
-    """Put the functions that a script calls in front of it, each after those that it calls itself."""
-    needed: dict[str, str] = {}
-
-    def collect(text: str) -> None:
-        for name, function in functions.items():
-            if f"{name}(" in text and function != text and name not in needed:
-                collect(function)
-                needed[name] = function
-
-    collect(code)
-    return "\n".join([*needed.values(), code])
-
-
-_DIGESTS = {name: sha1(text, usedforsecurity=False).hexdigest().encode() for name, text in _texts().items()}

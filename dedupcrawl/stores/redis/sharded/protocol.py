@@ -288,7 +288,7 @@ class ShardWriter(ShardReader):
             return (yield from self._settle(offer, claim, lookup, offer.record))
         while True:
             if lookup.buckets or lookup.blockers:
-                yield from self._meet(lookup, claim.record.lookup_keys)
+                yield from self._meet(lookup, claim.record.lookup_keys, offer.ignores)
             judgement = offer.judge(lookup.candidates())
             if judgement.blockers and not (claim.pends or self._is_decided(judgement, lookup)):
                 return None
@@ -342,7 +342,8 @@ class ShardWriter(ShardReader):
         if not claim.joined.issuperset(claim.record.keys):
             rest = [key for key in dict.fromkeys(claim.record.keys) if key not in claim.joined]
             claim.joined.update(rest)  # even if the call fails
-            replies = yield [self.layout.join(key, claim.id) for key in rest]
+            seen = {key: ids[-1] for key, ids in lookup.buckets.items()}
+            replies = yield [self.layout.join(key, claim.id, seen.get(key, b"")) for key in rest]
             lookups = claim.record.lookup_keys
             found = [(key, packed) for key, packed in zip(rest, replies, strict=True) if key in lookups]
             lookup.add([key for key, _ in found], [packed for _, packed in found], claim.id)
@@ -369,6 +370,7 @@ class ShardWriter(ShardReader):
 
     def removal(self, id: bytes, filed: int, keys: Iterable[bytes], condemned: int | None = None) -> list[Command]:
         """Return the commands that remove a record and its ids."""
+        self.known.remove(id)
         leaves = [self.layout.leave(key, id) for key in dict.fromkeys(keys)]
         return [self.layout.remove(id, packed_time(filed), condemned), *leaves]
 
@@ -388,8 +390,12 @@ class ShardWriter(ShardReader):
 
     # -- what a page meets ----------------------------------------------------------------------
 
-    def _meet(self, lookup: LookupState, keys: Sequence[bytes]) -> Rounds[None]:
+    def _meet(
+        self, lookup: LookupState, keys: Sequence[bytes], ignores: Callable[[Record], bool] | None
+    ) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and remove those that are gone."""
+        if ignores is not None:
+            lookup.meet_known(self.known, ignores)
         while ask := lookup.unmet():
             now = self.now()
             replies = yield [self.layout.fetch(id, now) for id in ask]
@@ -402,7 +408,10 @@ class ShardWriter(ShardReader):
                     lookup.drop(id, is_gone=True)
                 elif id not in dead:  # else it has changed meanwhile, and is read again
                     lookup.met[id] = each, self.candidate(id, each)
-            yield [self.layout.leave(key, id) for id in absent for key in keys if id in lookup.buckets.get(key, ())]
+                    self.known.add(id, *lookup.met[id])
+            pairs = [(key, id) for id in absent for key in keys if id in lookup.buckets.get(key, ())]
+            if pairs:  # a round without commands would wait
+                yield [self.layout.leave(key, id) for key, id in pairs]
 
     def _look_up(self, offer: JudgedOffer, lookup: LookupState, lookup_kind: LookupKind) -> Rounds[Offer | None]:
         """Read before anything is filed: return the offer of a page that a committed or open one blocks."""
@@ -412,6 +421,8 @@ class ShardWriter(ShardReader):
         parts = self._parts(commands) if lookup_kind is LookupKind.ONE_NODE and keys else [range(len(keys))]
         for part in parts:
             lookup.add([keys[n] for n in part], (yield [commands[n] for n in part]), b"")
+            if offer.ignores is not None:
+                lookup.meet_known(self.known, offer.ignores)
             yield from self.read(lookup)
             judgement = offer.judge(lookup.candidates())
             if judgement.is_final:  # a page that the other nodes have cannot change it

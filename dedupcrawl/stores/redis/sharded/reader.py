@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.stores.base import BUCKET_CAP, Record
+from dedupcrawl.stores.records import CACHED_RECORDS
 from dedupcrawl.stores.redis.seen_workers import SeenWorkerTable
 from dedupcrawl.stores.redis.sharded.layout import ClaimEntry, long_id, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, filed_in, seen_in
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from dedupcrawl.stores.base import Candidate
     from dedupcrawl.stores.redis.sharded.layout import Command, ShardLayout
 
+TRUSTED = 60.0  #: seconds for which a committed record is known without being read again
 UNSEEN_LIFE = 1.0  #: seconds for which a worker counts as alive before its lease was seen to be renewed
 
 T = TypeVar("T")
@@ -91,11 +94,56 @@ class LookupState:
         """Return the state for this page under another id, which has wounded no page yet."""
         return LookupState(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
 
+    def meet_known(self, known: KnownRecordTable, ignores: Callable[[Record], bool]) -> None:
+        """Take what is known of ids that were not met, where it is ignored."""
+        for id in self.unmet():
+            found = known.get(id)
+            if found is not None and ignores(found[1].record):
+                self.met[id] = found
+
     def drop(self, id: bytes, *, is_gone: bool) -> None:
         """Forget an id: to read it again, or because it is gone."""
         self.met.pop(id, None)
         if is_gone:
             self.gone.add(id)
+
+
+class KnownRecordTable:
+    """The committed records that a store object has read lately. Thread-safe.
+
+    They are not read again for a page that they certainly do not drop, such as nearly all pages of a template. What
+    could slip: if a record was removed, and a new page got its id, one of 2²⁰ or more under its tag, then a copy of
+    the new page is kept for up to ``TRUSTED`` seconds. No page is dropped for a record that was not read anew.
+
+    Args:
+        most: records that are kept, at least 1; the one that was read first goes first.
+        clock: returns seconds.
+    """
+
+    def __init__(self, most: int = CACHED_RECORDS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._clock = most, clock
+        self._found: dict[bytes, tuple[float, ClaimEntry, Candidate]] = {}
+        self._lock = Lock()
+
+    def get(self, id: bytes) -> tuple[ClaimEntry, Candidate] | None:
+        """Return what stands under an id, if it was read lately."""
+        known = self._found.get(id)
+        return known[1:] if known is not None and self._clock() < known[0] else None
+
+    def add(self, id: bytes, entry: ClaimEntry, candidate: Candidate) -> None:
+        """Note what was read."""
+        if entry.state != b"c":
+            return
+        with self._lock:
+            self._found.pop(id, None)
+            self._found[id] = self._clock() + TRUSTED, entry, candidate
+            if len(self._found) > self._most:
+                del self._found[next(iter(self._found))]
+
+    def remove(self, id: bytes) -> None:
+        """Forget an id."""
+        with self._lock:
+            self._found.pop(id, None)
 
 
 class ShardReader:
@@ -122,6 +170,7 @@ class ShardReader:
         self._witnessed: set[bytes] = set()  # tokens of the workers among them whose lease was seen to be renewed
         self.tokens: set[bytes] = set()  #: all that this store object had
         self.own: dict[int, UnsettledClaim] = {}  #: own claims, by the ids of their candidates
+        self.known = KnownRecordTable()  #: what need not be read again
 
     def read(self, lookup: LookupState) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and change nothing."""
@@ -131,6 +180,7 @@ class ShardReader:
             for id, each in found.items():
                 if id in live:
                     lookup.met[id] = each, self.candidate(id, each)
+                    self.known.add(id, *lookup.met[id])
                 else:
                     lookup.drop(id, is_gone=True)
 

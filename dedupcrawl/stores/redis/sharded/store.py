@@ -38,10 +38,11 @@ from dedupcrawl.stores.redis.client import ServerStore
 from dedupcrawl.stores.redis.info import owners_here, workers_info
 from dedupcrawl.stores.redis.namespace import milliseconds, open_namespace, stored_shelves
 from dedupcrawl.stores.redis.offers import join_keys
-from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, long_id, packed_time, scripts
+from dedupcrawl.stores.redis.sharded.layout import TAGS, ShardLayout, long_id, packed_time
 from dedupcrawl.stores.redis.sharded.packed_values import TIME_BYTES, ValueCodec, seen_in
 from dedupcrawl.stores.redis.sharded.protocol import ShardWriter
 from dedupcrawl.stores.redis.sharded.scan import count_namespace, log_outgrown, memory_bytes, remove_keys, scanned
+from dedupcrawl.stores.redis.sharded.shard_scripts import scripts
 from dedupcrawl.stores.redis.sharded.wire import ShardTransport
 from dedupcrawl.stores.redis.site_hash import SITES
 from dedupcrawl.utils.iteration import chunked
