@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl.batch import deduplicate
+from dedupcrawl.batch.spark import dataframe
 from dedupcrawl.batch.spark.sweeps import SweepLimits
 from dedupcrawl.config import Config
 from dedupcrawl.detectors.base import Relation
@@ -82,7 +83,7 @@ def test_what_sites_repeat_is_left_out_as_by_a_local_batch(spark: SparkSession, 
 def test_a_secret_seed_is_refused_before_anything_runs() -> None:
     unread: Any = None
     with pytest.raises(SettingError, match="a DataFrame has no store that keeps a secret"):
-        deduplicate(unread, config=Config(seed="secret"))
+        dataframe.deduplicate(unread, config=Config(seed="secret"))
 
 
 def test_the_first_copy_stays_or_the_latest(spark: SparkSession) -> None:
