@@ -42,9 +42,9 @@ def probe_path(site: Site) -> str:
 
 
 def not_found_site(site: Site, missing: str = MISSING) -> list[str]:
-    """Serve eight articles; every other path is a page with status 200."""
+    """Serve eight articles, slowly: the probe is answered meanwhile. Every other path is a page with status 200."""
     site.answers = Computed(lambda _: missing)
-    stories = [site.put(f"/a/{number}", plain(f"T{number}", text(number))) for number in range(8)]
+    stories = [site.put(f"/a/{number}", plain(f"T{number}", text(number)), delay=0.15) for number in range(8)]
     gone = [f"{site.base}/gone/{number}" for number in range(6)]
     return [site.put("/", index(*stories, *gone))]
 
