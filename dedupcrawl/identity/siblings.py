@@ -39,6 +39,7 @@ from dedupcrawl.identity.identity_codec import (
 )
 from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.page.signatures import OTHER, compare_layouts, have_other_files
+from dedupcrawl.text import features
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,6 +65,7 @@ FILES = "lists of files"
 SENTENCES = "sentences of each text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 ORDER = "the order of the sentences"
+_HOW_NAMES_DIFFER = ("", NAMES_IN_TEXT, NUMBERS_IN_NAMES)  #: by the byte that stands for it in compiled code
 UNPACKED = 2048  #: identities that are kept unpacked, about 4 kB each: pages of a template meet the same ones again
 
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
@@ -80,53 +82,45 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
         equal_text: whether their main texts are equal.
         by_sentences: whether sentences tell the pages apart too. They do not for two versions or parts of one page.
     """
-    return SiblingComparison(new).why(old, equal_text=equal_text, by_sentences=by_sentences)
+    try:
+        mine, other = _facts_of(new), _facts_of(old)
+    except DamageError:
+        return UNREADABLE
+    if mine is None or other is None:
+        return ""
+    if have_other_files(new, old):
+        return FILES
+    if not equal_text and (why := _names_in_both_texts(mine, other)):
+        return why
+    same_layout = compare_layouts(new, old) != OTHER
+    return _why_different_things(mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences)
 
 
-class SiblingComparison:
-    """Compares one page with many others of its site, see :func:`why_siblings`.
+def names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
+    """Return for each of many pages how its names differ if each page has own ones in its text; else "".
+
+    It is enough for nearly all pages of a catalogue. The pages are of one site, and their texts differ.
 
     Args:
-        new: identity of the page.
+        new: identity of the page that is compared with the others.
+        olds: identities of the others.
     """
+    if features.kernel is None:
+        return reference_names_apart(new, olds)
+    codes = features.kernel.names_apart(new, olds)
+    return [*map(_HOW_NAMES_DIFFER.__getitem__, codes)]
 
-    __slots__ = ("_facts", "_is_readable", "_new")
 
-    def __init__(self, new: bytes) -> None:
-        self._new, self._facts, self._is_readable = new, None, True
-        try:
-            self._facts = _facts_of(new)
-        except DamageError:
-            self._is_readable = False
+def reference_names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
+    """Compare the names of a page with those of many others, like compiled code."""
+    return [_names_of_two(new, old) for old in olds]
 
-    def by_names(self, old: bytes) -> str:
-        """Return how the names of two pages with different texts differ if each has own ones in its text; else "".
 
-        It is enough for nearly all pages of a catalogue, which are compared with dozens of others.
-        """
-        try:
-            mine, other = self._facts, _facts_of(old)
-        except DamageError:
-            return ""
+def _names_of_two(new: bytes, old: bytes) -> str:
+    with suppress(DamageError):
+        mine, other = _facts_of(new), _facts_of(old)
         return _names_in_both_texts(mine, other) if mine is not None and other is not None else ""
-
-    def why(self, old: bytes, *, equal_text: bool, by_sentences: bool) -> str:
-        """Return why the other page is a sibling; see :func:`why_siblings`."""
-        try:
-            other = _facts_of(old)
-        except DamageError:
-            return UNREADABLE
-        mine = self._facts
-        if mine is None or other is None:
-            return "" if self._is_readable else UNREADABLE
-        if have_other_files(self._new, old):
-            return FILES
-        if not equal_text and (why := _names_in_both_texts(mine, other)):
-            return why
-        same_layout = compare_layouts(self._new, old) != OTHER
-        return _why_different_things(
-            mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences
-        )
+    return ""
 
 
 class _KnownIdentity(NamedTuple):
