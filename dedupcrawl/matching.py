@@ -117,9 +117,11 @@ class MatchedPage:
         if at is None:
             return [""] * len(olds)
         text, url, has = self.record.sketches[at], self.record.url, self.site.has
-        are_asked = [old.sketches[at] != text and old.url != url and has(old.url) for old in olds]
-        pairs = zip(olds, are_asked, strict=True)
-        return names_apart(self.record.identity, [old.identity if is_asked else b"" for old, is_asked in pairs])
+        identities = [
+            old.identity if old.sketches[at] != text and (other := old.url) != url and has(other) else b""
+            for old in olds
+        ]
+        return names_apart(self.record.identity, identities)
 
 
 @dataclass(frozen=True, slots=True)

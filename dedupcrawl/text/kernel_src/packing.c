@@ -133,16 +133,16 @@ static unsigned int
 get(Unread *unread, int bits)
 {
     unsigned int number = 0;
-    Py_ssize_t at = unread->size - unread->left;
     unread->is_sound &= bits <= unread->left;
-    if (unread->is_sound && at % 8 + bits <= 24 && at / 8 + 3 <= unread->size / 8) { /* within three bytes */
+    size_t at = (size_t)(unread->size - unread->left);
+    if (unread->is_sound && unread->left >= 24) { /* three bytes hold 16 bits that begin anywhere in the first */
         const uint8_t *bytes = unread->bytes + at / 8;
         number = (unsigned int)bytes[0] << 16 | (unsigned int)bytes[1] << 8 | bytes[2];
         unread->left -= bits;
-        return number >> (24 - at % 8 - bits) & ((1u << bits) - 1);
+        return number >> (24 - (int)(at % 8) - bits) & ((1u << bits) - 1);
     }
     while (unread->is_sound && bits) {
-        at = unread->size - unread->left;
+        at = (size_t)(unread->size - unread->left);
         int here = 8 - (int)(at % 8), taken = bits < here ? bits : here;
         number = number << taken | (unread->bytes[at / 8] >> (here - taken) & ((1u << taken) - 1));
         bits -= taken;
@@ -265,12 +265,16 @@ sketch_within(const uint8_t *identity, Py_ssize_t size)
 static int
 has_twice(const Sample *sample, unsigned int ignored)
 {
-    for (int i = 1; i < sample->size; i++) {
-        for (int j = 0; j < i; j++) {
-            if (((unsigned int)(sample->hashes[i] ^ sample->hashes[j]) & ~ignored) == 0) {
+    uint64_t seen[16] = {0}; /* a bit for ten bits of each hash: most are compared with no other */
+    for (int i = 0; i < sample->size; i++) {
+        unsigned int hash = sample->hashes[i] & ~ignored, at = hash >> 1 & 1023;
+        int may_be_known = seen[at / 64] >> at % 64 & 1;
+        for (int j = 0; may_be_known && j < i; j++) {
+            if ((sample->hashes[j] & ~ignored) == hash) {
                 return 1;
             }
         }
+        seen[at / 64] |= (uint64_t)1 << at % 64;
     }
     return 0;
 }
