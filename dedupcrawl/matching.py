@@ -9,7 +9,7 @@ from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, Match, Relati
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import sketch_count, text_sketch_index
-from dedupcrawl.identity.siblings import UNREADABLE, SiblingComparison, is_refresh, why_different, why_siblings
+from dedupcrawl.identity.siblings import UNREADABLE, is_refresh, sibling_names, why_different, why_siblings
 from dedupcrawl.page.signatures import LITTLE_READ, is_little_read
 from dedupcrawl.sites import manual_versions
 from dedupcrawl.sites.registrable_domain import SiteComparison
@@ -110,19 +110,18 @@ class MatchedPage:
         text: place of the hash of the text among its sketches; None: siblings are not known by their names alone.
     """
 
-    __slots__ = ("_text", "record", "siblings", "site")
+    __slots__ = ("_text", "record", "site")
 
     def __init__(self, record: Record, text: int | None) -> None:
         self.record, self._text = record, text
         self.site = SiteComparison(record.url)
-        self.siblings = SiblingComparison(record.identity)
 
     def sibling_names(self, old: Record) -> str:
         """Return by which names two pages are certainly no copies, as nearly all pages of a catalogue; else ""."""
         at = self._text
         if at is None or old.sketches[at] == self.record.sketches[at] or old.url == self.record.url:
             return ""
-        return self.siblings.by_names(old.identity) if self.site.has(old.url) else ""
+        return sibling_names(self.record.identity, old.identity) if self.site.has(old.url) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +245,7 @@ class Matcher:
         """Compare two pages of one URL."""
         record, old = page.record, candidate.record
         equal = self.has_equal_text(record, old)
-        why = page.siblings.why(old.identity, equal_text=equal, by_sentences=False) if versions else ""
+        why = why_siblings(record.identity, old.identity, equal_text=equal, by_sentences=False) if versions else ""
         if why == UNREADABLE and (equal or matched in COPIES):
             return _RelatedPage(candidate, matched, Relation.SIBLING, why)
         # If the text is the same, another name is a change, and so is another price or date beside a standing text.
@@ -269,7 +268,8 @@ class Matcher:
         if self.scope == OTHER_SITES:
             return None
         record, old, is_copy = page.record, candidate.record, matched in COPIES
-        why = page.siblings.why(old.identity, equal_text=self.has_equal_text(record, old), by_sentences=is_copy)
+        equal = self.has_equal_text(record, old)
+        why = why_siblings(record.identity, old.identity, equal_text=equal, by_sentences=is_copy)
         if not why and is_copy and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
         if why and is_copy and self.versions == manual_versions.COPIES and why not in DOUBTS:

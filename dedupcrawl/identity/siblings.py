@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles over one text differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
+MIN_OWN_VALUES = 3  #: the same on two sites, as a number, in texts that are not brief
 MIN_COMMON, MAX_INVERTED = 4, 0.25  #: common sentences whose order counts, and share of their pairs in another order
 
 NAMES_IN_TEXT = "names, each in its own text"
@@ -80,53 +81,29 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
         equal_text: whether their main texts are equal.
         by_sentences: whether sentences tell the pages apart too. They do not for two versions or parts of one page.
     """
-    return SiblingComparison(new).why(old, equal_text=equal_text, by_sentences=by_sentences)
+    try:
+        mine, other = _known(new), _known(old)
+    except DamageError:
+        return UNREADABLE
+    if mine is None or other is None:
+        return ""
+    why = "" if equal_text else _names_in_both_texts(mine, other)
+    if why or have_other_files(new, old):
+        return why or FILES
+    same_layout = compare_layouts(new, old) != OTHER
+    return _why_different_things(mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences)
 
 
-class SiblingComparison:
-    """Compares one page with many others of its site, see :func:`why_siblings`.
+def sibling_names(new: bytes, old: bytes) -> str:
+    """Return the answer of :func:`why_siblings` for different texts if names in both of them give it; else "".
 
-    Args:
-        new: identity of the page.
+    It is enough for nearly all pages of a catalogue, which are compared with dozens of others.
     """
-
-    __slots__ = ("_facts", "_is_readable", "_new")
-
-    def __init__(self, new: bytes) -> None:
-        self._new, self._facts, self._is_readable = new, None, True
-        try:
-            self._facts = _facts_of(new)
-        except DamageError:
-            self._is_readable = False
-
-    def by_names(self, old: bytes) -> str:
-        """Return how the names of two pages with different texts differ if each has own ones in its text; else "".
-
-        It is enough for nearly all pages of a catalogue, which are compared with dozens of others.
-        """
-        try:
-            mine, other = self._facts, _facts_of(old)
-        except DamageError:
-            return ""
-        return _names_in_both_texts(mine, other) if mine is not None and other is not None else ""
-
-    def why(self, old: bytes, *, equal_text: bool, by_sentences: bool) -> str:
-        """Return why the other page is a sibling; see :func:`why_siblings`."""
-        try:
-            other = _facts_of(old)
-        except DamageError:
-            return UNREADABLE
-        mine = self._facts
-        if mine is None or other is None:
-            return "" if self._is_readable else UNREADABLE
-        if have_other_files(self._new, old):
-            return FILES
-        if not equal_text and (why := _names_in_both_texts(mine, other)):
-            return why
-        same_layout = compare_layouts(self._new, old) != OTHER
-        return _why_different_things(
-            mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences
-        )
+    with suppress(DamageError):
+        mine, other = _known(new), _known(old)
+        if mine is not None and other is not None:
+            return _names_in_both_texts(mine, other)
+    return ""
 
 
 class _KnownIdentity(NamedTuple):
@@ -135,34 +112,25 @@ class _KnownIdentity(NamedTuple):
     identity: Identity
     names: frozenset[int]
     in_text: frozenset[int]  #: names in the main text; none if the sketch lacks names of the page
-    numbers: frozenset[int]  #: names that are numbers
-    body: int
     is_about_its_name: bool
 
 
 @lru_cache(UNPACKED)
-def _facts_of(identity: bytes) -> _KnownIdentity | None:
+def _known(identity: bytes) -> _KnownIdentity | None:
     """Unpack an identity; errors and None as those of :func:`unpack_identity`."""
     found = unpack_identity(identity)
     if found is None:
         return None
     names = found.names.items
     in_text = [key for key, flags in names.items() if flags & MAIN] if found.names.is_whole else []
-    numbers = [key for key in names if key < TELLING]
-    sets = frozenset(names), frozenset(in_text), frozenset(numbers)
-    return _KnownIdentity(found, *sets, found.body, is_about_its_name(names))
-
-
-def _unpack(identity: bytes) -> Identity | None:
-    facts = _facts_of(identity)
-    return None if facts is None else facts.identity
+    return _KnownIdentity(found, frozenset(names), frozenset(in_text), is_about_its_name(names))
 
 
 def _names_in_both_texts(mine: _KnownIdentity, other: _KnownIdentity) -> str:
     """Return how the names differ if each page certainly has own ones in its text, and another text; else ""."""
-    if mine.in_text <= other.names or other.in_text <= mine.names or mine.body == other.body > 0:
+    if mine.in_text <= other.names or other.in_text <= mine.names or mine.identity.body == other.identity.body > 0:
         return ""
-    have_numbers = not (mine.numbers <= other.names or other.numbers <= mine.names)
+    have_numbers = min(mine.names - other.names) < TELLING > min(other.names - mine.names)
     return NUMBERS_IN_NAMES if have_numbers else NAMES_IN_TEXT
 
 
@@ -215,18 +183,26 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
             that each has for itself decide, however many they are.
     """
     try:
-        mine, other = _unpack(new), _unpack(old)
+        page, earlier = _known(new), _known(old)
     except DamageError:
         return UNREADABLE
-    if mine is None or other is None:
+    if page is None or earlier is None:
         return ""
-    has_other_values = mine.is_brief and other.is_brief and mine.inner.differs(other.inner)
-    why = VALUES if has_other_values else FILES if have_other_files(new, old) else ""
+    mine, other = page.identity, earlier.identity
+    why = VALUES if _have_other_numbers(mine, other) else FILES if have_other_files(new, old) else ""
     if why or equal_text:
         return why
     if are_reordered(mine.sentences.items, other.sentences.items):
         return ORDER
     return SENTENCES_OF_TEMPLATE if of_template and mine.sentences.differs(other.sentences) else ""
+
+
+def _have_other_numbers(mine: Identity, other: Identity) -> bool:
+    """Return whether each page has a number of its own in a brief text, or else many, as in a table of facts."""
+    if mine.is_brief and other.is_brief:
+        return mine.inner.differs(other.inner)
+    own = mine.inner.lacking(other.inner)[0], other.inner.lacking(mine.inner)[0]
+    return min(map(len, own)) >= MIN_OWN_VALUES and _many_differ(mine.inner, other.inner)
 
 
 def are_reordered(mine: Iterable[int], others: Iterable[int]) -> bool:
@@ -246,9 +222,9 @@ def is_refresh(new: bytes, old: bytes) -> bool:
     It is False if an identity cannot be read.
     """
     with suppress(DamageError):
-        mine, other = _unpack(new), _unpack(old)
+        mine, other = _known(new), _known(old)
         if mine is not None and other is not None:
-            return mine.facts == other.facts and mine.names.items.keys() == other.names.items.keys()
+            return mine.identity.facts == other.identity.facts and mine.names == other.names
     return False
 
 
