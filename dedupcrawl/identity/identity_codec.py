@@ -90,16 +90,13 @@ class HashSample(NamedTuple):
         >>> HashSample({}, 40, 7).differs(HashSample({}, 40, 9)), HashSample({}, 40, 7).differs(HashSample({}, 41, 9))
         (True, False)
         """
-        has_own = self.has_own(other, ignored) and other.has_own(self, ignored)
+        pairs = (self, other), (other, self)
+        has_own = all(any(not one.items[each] & ignored for each in one.lacking(two)[0]) for one, two in pairs)
         return bool(self.number and other.number and (has_own or (not ignored and self.is_as_many(other))))
 
     def is_as_many(self, other: HashSample) -> bool:
         """Return whether both pages have equally many items, which are not the same: each has one of its own."""
         return self.number == other.number < MAX_COUNT and self.total != other.total
-
-    def has_own(self, other: HashSample, ignored: int = 0) -> bool:
-        """Return whether the page certainly has an item that the other lacks, see :meth:`differs`."""
-        return any(not self.items[each] & ignored for each in self.lacking(other)[0])
 
 
 def sample(items: Mapping[int, int], limit: int, *, is_sorted: bool = True) -> HashSample:
