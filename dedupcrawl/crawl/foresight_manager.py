@@ -42,6 +42,7 @@ from dedupcrawl.foresee.rule_learner import SITE_WIDE, UNKNOWN
 from dedupcrawl.foresee.url_rules import discarder_rule
 from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.sites.registrable_domain import site_of
+from dedupcrawl.stores import MEMORY
 from dedupcrawl.utils.formatting import share
 
 if TYPE_CHECKING:
@@ -133,6 +134,8 @@ class ForesightManager:
         self._not_found = not_found
         self._mode = "" if options.item_fields else options.foresee  # rules are learnt from pages
         self._changes_crawl = options.changes_crawl
+        #: What a store in memory has is lost when the crawl is stopped, and JOBDIR knows its URLs as visited.
+        self._can_skip = options.store != MEMORY or not crawler.settings["JOBDIR"]
         self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
         self._registry = ForesightRegistry()
         self._skipped = SkippedRequestQueue(client)
@@ -254,7 +257,7 @@ class ForesightManager:
     async def _store_skipped(self, request: Request, site: str, rules: tuple[str, ...], purpose: str) -> bytes | None:
         """Store a request that is not sent, and return its key; None if it must be sent."""
         fields = storable_fields(request, self._crawler.spider) if self._crawler.spider is not None else None
-        if fields is None:
+        if fields is None or not self._can_skip:
             return None
         fields["meta"] = {name: value for name, value in request.meta.items() if name not in OWN_KEYS}
         spider, refuted = self._origin(site, rules)

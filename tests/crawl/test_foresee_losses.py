@@ -69,7 +69,8 @@ def test_a_killed_crawl_loses_nothing_that_it_has_skipped(site: Site, tmp_path: 
     crawls = Interrupted(site, tmp_path, FEEDS={str(path): {"format": "jsonlines"}}, **job)
     crawls.kill()
     assert crawls.wrong
-    crawls.resume()
+    for _ in range(1 + has_queue):  # the queue of a killed crawl gives its old requests in place of new ones, once
+        crawls.resume()
 
     assert crawls.wrong <= set(site.asked)
     if not has_queue:
@@ -139,14 +140,13 @@ class Interrupted:
         return {json.loads(each)["request"]["url"].removeprefix(self.site.base) for each in found}
 
 
-def test_a_store_in_memory_skips_nothing_that_the_resumed_crawl_would_lose(site: Site, tmp_path: Path) -> None:
-    urls = shop(site, other_from=COUNT - 20)
-    how = settings("skip", DEDUP_STORE="memory://", JOBDIR=str(tmp_path / "job"))
-    stopped = {**how, "CLOSESPIDER_PAGECOUNT": 4 * LEARNT + 40}
-    first = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=stopped))[0]
-    second = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=how))[0]
+def test_a_store_in_memory_skips_nothing_in_a_crawl_that_can_be_resumed(site: Site, tmp_path: Path) -> None:
+    """The resumed crawl would not know what was skipped."""
+    job = {"DEDUP_STORE": "memory://", "JOBDIR": str(tmp_path / "job")}
+    crawled = finish(start(tmp_path, ("Reader", {"urls": shop(site)}), settings=settings("skip", **job)))[0]
 
-    assert set(titles(first, second)) == set(others(COUNT))
+    assert crawled.dedup["foreseen"] > 0
+    assert "skipped" not in crawled.dedup
 
 
 def test_two_workers_at_once_send_what_either_has_skipped(site: Site, tmp_path: Path, server: Server) -> None:
