@@ -9,7 +9,15 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 
 from dedupcrawl.crawl.context import context_of
-from dedupcrawl.crawl.foresight_manager import AGAIN, LAST_PRIORITY, LATE, POSTPONED, THROUGH, RequestOutcome
+from dedupcrawl.crawl.foresight_manager import (
+    FOUND_ON_PROBE,
+    LAST_PRIORITY,
+    LATE,
+    OWN_KEYS,
+    POSTPONED,
+    THROUGH,
+    RequestOutcome,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -86,12 +94,13 @@ class ForeseeingSpiderMiddleware:
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass on the output."""
-        probed, has_items = self._foresight.probed_by(response.url), False
+        audited, probed = self._foresight.probed_by(response.url)
+        has_items = False
         if isinstance(response, TextResponse):
             self._foresight.answered(response.url)
         async for output in result:
             if isinstance(output, Request):
-                _mark(output, probed)
+                _mark(output, audited, probed)
                 self._foresight.mark(output, response.url)
             else:
                 has_items = True
@@ -100,9 +109,10 @@ class ForeseeingSpiderMiddleware:
             self._foresight.page_without_items(response.url)
 
 
-def _mark(request: Request, probed: tuple[str, ...]) -> None:
-    """Note in a request by which rules its page was foreseen to be a copy; spiders copy ``Response.meta``."""
-    for key in (POSTPONED, AGAIN, THROUGH, LATE):
+def _mark(request: Request, audited: tuple[str, ...], probed: tuple[str, ...]) -> None:
+    """Note in a request by which rules the page was foreseen that it is from; spiders copy ``Response.meta``."""
+    for key in OWN_KEYS:
         request.meta.pop(key, None)
-    if probed:
-        request.meta[THROUGH] = list(probed)
+    for key, rules in ((THROUGH, audited), (FOUND_ON_PROBE, probed)):
+        if rules:
+            request.meta[key] = list(rules)

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from enum import Enum
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -37,10 +38,11 @@ from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import StoreError
 from dedupcrawl.foresee.foresight import ForesightRegistry, exchange
-from dedupcrawl.foresee.rule_learner import SITE_WIDE
+from dedupcrawl.foresee.rule_learner import SITE_WIDE, UNKNOWN
 from dedupcrawl.foresee.url_rules import discarder_rule
 from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.sites.registrable_domain import site_of
+from dedupcrawl.stores import MEMORY
 from dedupcrawl.utils.formatting import share
 
 if TYPE_CHECKING:
@@ -78,6 +80,8 @@ _ACTED = (
 
 POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
 LATE = "dedup_late"  #: the same: the request was postponed because its pattern brings nothing new
+FOUND_ON_PROBE = "dedup_on_probe"  #: the same: the rules that were probed by the page which it was found on
+OWN_KEYS = (POSTPONED, AGAIN, THROUGH, LATE, FOUND_ON_PROBE)
 #: Reasons of unchecked pages that say nothing about the page.
 _NO_EVIDENCE = frozenset(("skip", "store", "claimed", "error", "no-response", "other-item", "other-page", "soft-404"))
 
@@ -130,16 +134,20 @@ class ForesightManager:
         self._not_found = not_found
         self._mode = "" if options.item_fields else options.foresee  # rules are learnt from pages
         self._changes_crawl = options.changes_crawl
+        #: What a store in memory has is lost when the crawl is stopped, and JOBDIR knows its URLs as visited.
+        self._can_skip = options.store != MEMORY or not crawler.settings["JOBDIR"]
         self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
         self._registry = ForesightRegistry()
         self._skipped = SkippedRequestQueue(client)
         self._requests: OrderedDict[str, RequestState] = OrderedDict()
         self._under_way: dict[int, str] = {}  # canonical forms, with the URL of the request
-        self._kept: OrderedDict[str, tuple[int, str]] = OrderedDict()  # whose items are in the pipelines
+        self._kept: OrderedDict[str, tuple[int, RequestState]] = OrderedDict()  # whose items are in the pipelines
         self._audits: dict[str, RuleSample] = {}
         self._exchanging: set[str] = set()
         self._changed: set[str] = set()  # sites that were learnt about since the last exchange
         self._resent: set[bytes] = set()
+        self._owed: dict[str, set[str]] = {}  # rules by site: what they have skipped is still to be sent again
+        self._is_owed_last = False  # whether that was tried at the end
         self._logged: set[str] = set()  # rules
         self._chance = random.Random()  # noqa: S311  # chooses probes
         self._background = BackgroundTaskGroup()
@@ -179,6 +187,7 @@ class ForesightManager:
             page = rules.predict(request.url, purpose)
             if page is not None:
                 return await self._decide_foreseen(request, site, page, state)
+            self._suspect(meta.get(FOUND_ON_PROBE, ()))
             if self._waits(request, form):
                 return RequestOutcome.POSTPONED
             fate = await self._decide_by_pattern(request, site, state)
@@ -188,6 +197,11 @@ class ForesightManager:
             state = self._as_probe(request, site, state)
         self._send(request, state)
         return RequestOutcome.SENT
+
+    def _suspect(self, probed: Iterable[str]) -> None:
+        """Have rules audited in full: a copy that they foresaw has a link that no other page had until then."""
+        for text in probed:
+            self._audits.setdefault(text, RuleSample(text)).is_suspect = True
 
     async def _decide_foreseen(
         self, request: Request, site: str, page: ForeseenPage, state: RequestState
@@ -243,17 +257,23 @@ class ForesightManager:
     async def _store_skipped(self, request: Request, site: str, rules: tuple[str, ...], purpose: str) -> bytes | None:
         """Store a request that is not sent, and return its key; None if it must be sent."""
         fields = storable_fields(request, self._crawler.spider) if self._crawler.spider is not None else None
-        if fields is None:
+        if fields is None or not self._can_skip:
             return None
-        for name in (POSTPONED, AGAIN, THROUGH, LATE):
-            fields.get("meta", {}).pop(name, None)
-        key = request_key(request.url, purpose)
-        if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time())):
+        fields["meta"] = {name: value for name, value in request.meta.items() if name not in OWN_KEYS}
+        spider, refuted = self._origin(site, rules)
+        key = request_key(request.url, purpose, spider)
+        if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time(), spider, refuted)):
             return None
         self._stats.count("skipped")
         self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
         self._resent.discard(key)
         return key
+
+    def _origin(self, site: str, rules: Iterable[str]) -> tuple[str, int]:
+        """Return the name of the spider, and how often these rules were refuted."""
+        name = self._crawler.spider.name if self._crawler.spider is not None else ""
+        known = {rule.text: rule.refuted for rule in self._registry.rules(site).rules}
+        return name, sum(known.get(text, 0) for text in rules)
 
     def _as_probe(self, request: Request, site: str, state: RequestState) -> RequestState:
         """Return the state of a request that is sent again, for an audit or after a rule was refuted."""
@@ -299,10 +319,12 @@ class ForesightManager:
         if state is not None and state.again:
             self._start(self._done(site_of(url), state.again))
 
-    def probed_by(self, url: str) -> tuple[str, ...]:
-        """Return the rules that the request of a page probes at the end of the crawl; () for other requests."""
+    def probed_by(self, url: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the rules that the request of a page probes at the end of the crawl, and those before it."""
         state = self._requests.get(url.partition("#")[0])
-        return state.rules if state is not None and state.again else ()
+        if state is None or not state.rules:
+            return (), ()
+        return (state.rules, ()) if state.again else ((), state.rules)
 
     # -- verdicts -----------------------------------------------------------------------------
 
@@ -325,14 +347,12 @@ class ForesightManager:
             self._count_probe(url, state, is_copy=not verdict.keep)
         if verdict.keep and state.through and verdict.status is Status.UNIQUE:
             self._refuted(site, self._rules_with(site, state.through), f"{url} was reached through its copies only")
-        if state.again:
-            self._start(self._done(site, state.again))
         if verdict.keep:
-            self._kept[url] = content, state.purpose
+            self._kept[url] = content, state
             while len(self._kept) > MAX_REQUESTS:
                 self._kept.popitem(last=False)
         else:
-            self._learn(url, content, verdict.of or "", state.purpose)
+            self._learn(url, content, verdict.of or "", state)
 
     def _count_for_patterns(self, patterns: PatternManager, verdict: Verdict, site: str) -> None:
         """Credit the patterns of a new page, and send what was skipped of them; probe its host."""
@@ -354,12 +374,15 @@ class ForesightManager:
         if found is not None and outcome == "kept":
             self._learn(verdict.url, found[0], "", found[1])
 
-    def _learn(self, url: str, content: int, of: str, purpose: str) -> None:
+    def _learn(self, url: str, content: int, of: str, state: RequestState) -> None:
+        """Learn from a page that is stored, or that repeats a stored page."""
         site = site_of(url)
+        if state.again:
+            self._start(self._done(site, state.again))
         self._changed.add(site)
         rules = self._registry.rules(site)
         revision = rules.revision
-        lost = rules.learn(url, content, of, purpose)
+        lost = rules.learn(url, content, of, state.purpose)
         if rules.revision != revision:
             self._report_new(rules)
         if lost:
@@ -384,7 +407,8 @@ class ForesightManager:
             rule.probes += 1
             rule.wrong += not is_copy
             if is_copy and rule.text in self._audits:
-                self._audits[rule.text].right += 1
+                self._audits[rule.text].right += bool(state.again)
+                self._audits[rule.text].earlier += not state.again
         self._changed.add(site)
         if not is_copy:
             self._refuted(site, rules, f"{url} is no copy", url)
@@ -413,14 +437,27 @@ class ForesightManager:
         """Send all requests that any of these rules has skipped."""
         for text in rules:
             self._audits.pop(text, None)
-        if self._mode == "skip":
-            for each in skipped_by(await self._skipped.find(site), rules):
-                self._send_stored(each)
+        if self._mode != "skip":
+            return
+        try:
+            found = await self._skipped.find(site)
+        except StoreError:
+            self._owed.setdefault(site, set()).update(rules)
+            raise
+        self._is_owed_last = False
+        for each in skipped_by(found, rules):
+            self._send_stored(each)
+
+    def _send_owed(self) -> None:
+        """Try again to send what a store that was away did not give."""
+        owed, self._owed = self._owed, {}
+        for site, rules in owed.items():
+            self._start(self._send_again(site, rules))
 
     def _send_stored(self, skipped: SkippedEntry, probed: tuple[str, ...] = ()) -> None:
         """Send a stored request, once; ``probed``: the rules that it probes, so that it is never skipped."""
         engine, spider = self._crawler.engine, self._crawler.spider
-        if skipped.key in self._resent or engine is None or spider is None:
+        if skipped.key in self._resent or engine is None or spider is None or skipped.spider != spider.name:
             return
         try:
             request = skipped.request(spider)
@@ -446,8 +483,9 @@ class ForesightManager:
         for site in await self._skipped.sites():
             await self._exchange(site)
             active = {rule.text for rule in self._registry.rules(site).active_rules()}
-            for each in await self._skipped.find(site):
-                if not active.issuperset(each.rules):
+            for each in sorted(await self._skipped.find(site), key=attrgetter("at")):  # the latest are audited first
+                is_refuted = self._origin(site, each.rules)[1] > each.refuted  # it may have been learnt again since
+                if is_refuted or not active.issuperset(each.rules):
                     self._send_stored(each)
                     continue
                 for text in each.rules:
@@ -458,6 +496,9 @@ class ForesightManager:
 
     def spider_idle(self) -> None:
         """Handle Scrapy's signal: audit the rules; raises ``DontCloseSpider`` until that is done."""
+        if not self._is_owed_last:  # once: a store that is still away must not keep the crawl open
+            self._is_owed_last = bool(self._owed)
+            self._send_owed()
         for audit in list(self._audits.values()):
             if not audit.is_over:
                 self._audit(audit)
@@ -522,6 +563,7 @@ class ForesightManager:
             self._start(self._resume())
 
     def _exchange_changed(self) -> None:
+        self._send_owed()
         for site in [site for site, rules in self._registry if site in self._changed or any(rules.active_rules())]:
             self._start(self._exchange(site))
 
@@ -544,6 +586,9 @@ class ForesightManager:
             sent = self._registry.outgoing(site)
             received = await self._client.call(exchange, self._client.dedup.store.notes, site, sent)
             lost = self._registry.incoming(site, sent, received)
+        except StoreError:
+            self._changed.add(site)  # it is told with the next exchange
+            raise
         finally:
             self._exchanging.discard(site)
         if lost and not self._is_closed:
@@ -623,10 +668,10 @@ def is_touchable(request: Request) -> bool:
 
 
 def content_of(verdict: Verdict) -> int | None:
-    """Return a hash that copies of one content share; None if the verdict says nothing about the content."""
+    """Return a hash that copies of one content share, or ``UNKNOWN``; None if the verdict says nothing."""
     if verdict.reason in _NO_EVIDENCE:
         return None
     is_copy = not verdict.keep and verdict.relation in DUPLICATE_RELATIONS
     if is_copy or (verdict.status is Status.UNIQUE and verdict.keep):
         return hash(verdict.cluster)
-    return hash(("own", verdict.url))
+    return UNKNOWN if verdict.status is Status.UNCHECKED else hash(("own", verdict.url))

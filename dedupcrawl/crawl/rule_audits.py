@@ -49,7 +49,9 @@ class RuleSample:
 
     text: str
     skipped: int = 0
-    right: int = 0  #: probes that were copies, sent at any time of the crawl
+    right: int = 0  #: probes of the audit that were copies
+    earlier: int = 0  #: the same, of the crawl before
+    is_suspect: bool = False  #: a probe of the crawl had links that were new: their pages are not judged as its own are
     is_over: bool = False  #: it is verified, or all that it has skipped is sent
     _sample: list[EntrySource] = field(default_factory=list)
     _latest: deque[EntrySource] = field(default_factory=lambda: deque(maxlen=LATEST))
@@ -73,7 +75,8 @@ class RuleSample:
     @property
     def missing(self) -> int:
         """How many more probes must be copies."""
-        return audit_size(self.skipped + self.right) - self.right if self.skipped else 0
+        right = self.right + (0 if self.is_suspect else self.earlier)
+        return audit_size(self.skipped + right) - right if self.skipped else 0
 
     def next_probes(self) -> list[EntrySource]:
         """Return the requests to send now; none if there are no more."""
