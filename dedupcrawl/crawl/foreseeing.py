@@ -8,8 +8,9 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 
+from dedupcrawl.crawl.audit_manager import AGAIN, LATE, POSTPONED, THROUGH
 from dedupcrawl.crawl.context import context_of
-from dedupcrawl.crawl.foresight_manager import AGAIN, LAST_PRIORITY, LATE, POSTPONED, THROUGH, RequestOutcome
+from dedupcrawl.crawl.foresight_manager import LAST_PRIORITY, RequestOutcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

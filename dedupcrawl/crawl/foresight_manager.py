@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import random
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -21,18 +19,11 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import create_looping_call
 
+from dedupcrawl.crawl.audit_manager import AGAIN, LATE, POSTPONED, THROUGH, AuditManager
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup
 from dedupcrawl.crawl.pattern_manager import RULE, PatternManager
 from dedupcrawl.crawl.responses import SKIP
-from dedupcrawl.crawl.rule_audits import EntrySource, RuleSample
 from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
-from dedupcrawl.crawl.skipped_requests import (
-    SkippedEntry,
-    SkippedRequestQueue,
-    request_key,
-    skipped_by,
-    storable_fields,
-)
 from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import StoreError
@@ -44,7 +35,7 @@ from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.utils.formatting import share
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Iterable, Sequence
+    from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
     from typing import Any
 
     from scrapy import Request
@@ -76,8 +67,6 @@ _ACTED = (
     "%(skipped)d were not sent; %(probes)d were, %(probes_wrong)d of these are no copies; %(revoked)d rules revoked"
 )
 
-POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
-LATE = "dedup_late"  #: the same: the request was postponed because its pattern brings nothing new
 #: Reasons of unchecked pages that say nothing about the page.
 _NO_EVIDENCE = frozenset(("skip", "store", "claimed", "error", "no-response", "other-item", "other-page", "soft-404"))
 
@@ -132,16 +121,13 @@ class ForesightManager:
         self._changes_crawl = options.changes_crawl
         self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
         self._registry = ForesightRegistry()
-        self._skipped = SkippedRequestQueue(client)
+        self._audits = AuditManager(crawler, client, stats)
         self._requests: OrderedDict[str, RequestState] = OrderedDict()
         self._under_way: dict[int, str] = {}  # canonical forms, with the URL of the request
         self._kept: OrderedDict[str, tuple[int, str]] = OrderedDict()  # whose items are in the pipelines
-        self._audits: dict[str, RuleSample] = {}
         self._exchanging: set[str] = set()
         self._changed: set[str] = set()  # sites that were learnt about since the last exchange
-        self._resent: set[bytes] = set()
         self._logged: set[str] = set()  # rules
-        self._chance = random.Random()  # noqa: S311  # chooses probes
         self._background = BackgroundTaskGroup()
         self._decided = 0  # requests
         self._copies = self._copy_bytes = 0  # dropped pages, and the bytes of their bodies
@@ -204,14 +190,14 @@ class ForesightManager:
 
     async def _skip(self, request: Request, site: str, page: ForeseenPage, state: RequestState) -> bool:
         """Store a request that is not sent; return False if it must be sent."""
-        if self._chance.random() < PROBE_SHARE:
+        if self._audits.chance.random() < PROBE_SHARE:
             return False
-        key = await self._store_skipped(request, site, tuple(rule.text for rule in page.rules), state.purpose)
+        key = await self._store(request, site, tuple(rule.text for rule in page.rules), state.purpose)
         if key is None:
             return False
         for rule in page.rules:
             rule.skipped += 1
-            self._audits.setdefault(rule.text, RuleSample(rule.text)).add(EntrySource(site, key), self._chance)
+        self._audits.sample(site).add([rule.text for rule in page.rules], key)
         self._changed.add(site)
         lost = [rule for rule in page.rules if not rule.is_active]  # refuted while the request was stored
         if lost:
@@ -229,7 +215,7 @@ class ForesightManager:
         pattern = patterns.barren_pattern(request) if patterns is not None else ""
         if patterns is None or not pattern:
             return RequestOutcome.SENT
-        if await self._store_skipped(request, site, (RULE.format(pattern),), state.purpose) is None:
+        if await self._store(request, site, (RULE.format(pattern),), state.purpose) is None:
             return RequestOutcome.SENT
         patterns.skipped(site, pattern)
         if not patterns.barren_pattern(request):  # a page was new while the request was stored
@@ -240,19 +226,12 @@ class ForesightManager:
         """Return by how much a request comes after others that are postponed; 0 unless its pattern is exhausted."""
         return self._patterns.exhausted_rank(request.url) if self._patterns is not None else 0
 
-    async def _store_skipped(self, request: Request, site: str, rules: tuple[str, ...], purpose: str) -> bytes | None:
+    async def _store(self, request: Request, site: str, rules: tuple[str, ...], purpose: str) -> bytes | None:
         """Store a request that is not sent, and return its key; None if it must be sent."""
-        fields = storable_fields(request, self._crawler.spider) if self._crawler.spider is not None else None
-        if fields is None:
-            return None
-        for name in (POSTPONED, AGAIN, THROUGH, LATE):
-            fields.get("meta", {}).pop(name, None)
-        key = request_key(request.url, purpose)
-        if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time())):
-            return None
-        self._stats.count("skipped")
-        self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
-        self._resent.discard(key)
+        key = await self._audits.store(request, site, rules, purpose)
+        if key is not None:
+            self._stats.count("skipped")
+            self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
         return key
 
     def _as_probe(self, request: Request, site: str, state: RequestState) -> RequestState:
@@ -297,7 +276,7 @@ class ForesightManager:
         """Handle a page of which the spider has yielded no item, so that there is no verdict on it."""
         state = self.forget(url)
         if state is not None and state.again:
-            self._start(self._done(site_of(url), state.again))
+            self._start(self._audits.done(site_of(url), state.again))
 
     def probed_by(self, url: str) -> tuple[str, ...]:
         """Return the rules that the request of a page probes at the end of the crawl; () for other requests."""
@@ -326,7 +305,7 @@ class ForesightManager:
         if verdict.keep and state.through and verdict.status is Status.UNIQUE:
             self._refuted(site, self._rules_with(site, state.through), f"{url} was reached through its copies only")
         if state.again:
-            self._start(self._done(site, state.again))
+            self._start(self._audits.done(site, state.again))
         if verdict.keep:
             self._kept[url] = content, state.purpose
             while len(self._kept) > MAX_REQUESTS:
@@ -383,9 +362,10 @@ class ForesightManager:
         for rule in rules:
             rule.probes += 1
             rule.wrong += not is_copy
-            if is_copy and rule.text in self._audits:
-                self._audits[rule.text].right += 1
         self._changed.add(site)
+        if is_copy and self._mode == "skip":
+            texts = {*state.rules, *(rule.text for rule in rules)}
+            self._audits.sample(site).confirm(texts, was_skipped=bool(state.again))
         if not is_copy:
             self._refuted(site, rules, f"{url} is no copy", url)
 
@@ -411,82 +391,34 @@ class ForesightManager:
 
     async def _send_again(self, site: str, rules: Collection[str]) -> None:
         """Send all requests that any of these rules has skipped."""
-        for text in rules:
-            self._audits.pop(text, None)
         if self._mode == "skip":
-            for each in skipped_by(await self._skipped.find(site), rules):
-                self._send_stored(each)
-
-    def _send_stored(self, skipped: SkippedEntry, probed: tuple[str, ...] = ()) -> None:
-        """Send a stored request, once; ``probed``: the rules that it probes, so that it is never skipped."""
-        engine, spider = self._crawler.engine, self._crawler.spider
-        if skipped.key in self._resent or engine is None or spider is None:
-            return
-        try:
-            request = skipped.request(spider)
-        except (ValueError, AttributeError, TypeError, KeyError) as error:
-            self._stats.crashed(str(skipped.fields.get("url", "")), error)
-            return
-        request.meta[AGAIN] = skipped.key.hex()
-        if probed:
-            request.meta[THROUGH] = list(probed)
-        self._resent.add(skipped.key)
-        if probed:
-            self._stats.count("audited")
-        else:
-            self._stats.count("sent_again")
-        engine.crawl(request)
-
-    async def _done(self, site: str, key: str) -> None:
-        """Remove a stored request: its page was downloaded."""
-        await self._skipped.remove(site, [bytes.fromhex(key)])
+            await self._audits.send_again(site, rules)
 
     async def _resume(self) -> None:
-        """Send what earlier crawls have skipped by rules that do not act any more; audit the rest with this crawl."""
-        for site in await self._skipped.sites():
+        """Go on with the requests that earlier crawls have skipped."""
+        for site in await self._audits.sites():
             await self._exchange(site)
-            active = {rule.text for rule in self._registry.rules(site).active_rules()}
-            for each in await self._skipped.find(site):
-                if not active.issuperset(each.rules):
-                    self._send_stored(each)
-                    continue
-                for text in each.rules:
-                    audit = self._audits.setdefault(text, RuleSample(text))
-                    audit.add(EntrySource(site, each.key), self._chance)
+            await self._audits.resume(site, {rule.text for rule in self._registry.rules(site).active_rules()})
 
     # -- the end of the crawl -----------------------------------------------------------------
 
     def spider_idle(self) -> None:
         """Handle Scrapy's signal: audit the rules; raises ``DontCloseSpider`` until that is done."""
-        for audit in list(self._audits.values()):
-            if not audit.is_over:
-                self._audit(audit)
+        if not self._works:
+            for site, probes, unverified in self._audits.next_probes():
+                self._start(self._audit(site, probes, unverified))
         if self._works:
             raise DontCloseSpider
         engine = self._crawler.engine
         if engine is not None and not engine.spider_is_idle():
             raise DontCloseSpider
 
-    def _audit(self, audit: RuleSample) -> None:
-        """Send the next probes of a rule; send all that it has skipped if it cannot be verified."""
-        probes = audit.next_probes()
-        if probes:
-            self._start(self._send_probes(audit, probes))
-        elif audit.missing <= 0:
-            audit.is_over = True
-        else:
-            audit.is_over = True
-            self._start(self._send_unverified(audit))
-
-    async def _send_probes(self, audit: RuleSample, probes: Sequence[EntrySource]) -> None:
-        for site in {place.site for place in probes}:
-            for each in await self._skipped.find(site, [place.key for place in probes if place.site == site]):
-                self._send_stored(each, probed=(audit.text,))
-
-    async def _send_unverified(self, audit: RuleSample) -> None:
-        for site in {place.site for place in audit.places}:
-            self._refuted(site, self._rules_with(site, (audit.text,)), "too few of its probes could be judged")
-            await self._send_again(site, (audit.text,))
+    async def _audit(self, site: str, probes: Mapping[bytes, str], unverified: Collection[str]) -> None:
+        """Send probes; send all that rules have skipped which cannot be verified."""
+        await self._audits.send_probes(site, probes)
+        if unverified:
+            self._refuted(site, self._rules_with(site, unverified), "too few of its probes could be judged")
+            await self._send_again(site, unverified)
 
     def sum_up(self) -> None:
         """Log how many requests were foreseen, and by which rules; record these."""
@@ -559,8 +491,7 @@ class ForesightManager:
         for site in [site for site, _ in self._registry if site in self._changed]:
             await self._guarded(self._exchange(site))
         if self._mode == "skip":
-            for site in {place.site for audit in self._audits.values() for place in audit.places}:
-                await self._guarded(self._skipped.expire(site))
+            await self._guarded(self._audits.expire())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         self._works += 1
