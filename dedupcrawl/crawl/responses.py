@@ -340,7 +340,8 @@ class PageJudge:
         self._stats.outcomes.add(claim, again=is_known)
         if self._options.drops and not claim.verdict.keep:
             claim.advance(PageState.DROPPED)
-            self._stats.dropped(claim.verdict, size)
+            item = subject.text if isinstance(subject, Page) and subject.fields else ""
+            self._stats.dropped(claim.verdict, size, item)
         self._recorder.record_verdict(claim, subject, size, response)
         claim.comparison = None  # saves memory
         return claim

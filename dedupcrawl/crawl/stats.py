@@ -43,6 +43,7 @@ MAX_SITE_WARNINGS = 100  #: conspicuous sites that are logged
 SLOW = 100.0  #: minimum mean milliseconds of a call of the store that the progress line shows
 VERY_SLOW = 1000.0  #: minimum milliseconds of a very slow call
 
+ITEM_CHARS = 60  #: of the text of an item in the log
 SHOWN_PARTS = 3  #: of the summary, also with a count of 0
 _NOT_STORED = (PageState.RELEASED, PageState.REFUSED, PageState.LOST)
 #: Parts of the pages in the summary, with their states, and whether they are unchecked. They sum to all pages.
@@ -150,11 +151,13 @@ class CrawlStats:
         message = "%(url)s took more than DEDUP_PAGE_TIMEOUT allows, it is kept unchecked"
         self._log(logging.WARNING if is_new else logging.DEBUG, message, url=url)
 
-    def dropped(self, verdict: Verdict, size: int) -> None:
-        """Count and log a dropped page of ``size`` bytes."""
+    def dropped(self, verdict: Verdict, size: int, item: str = "") -> None:
+        """Count and log a dropped page of ``size`` bytes; ``item``: the text of an item that was judged by itself."""
         self.count("dropped")
         self.count("bytes_saved", size)
-        self._log(logging.INFO, "Dropped %(what)s", what=describe(verdict))
+        text = " ".join(item.split())
+        named = f"the item {text[:ITEM_CHARS]}{'…' * (len(text) > ITEM_CHARS)} of " if text else ""
+        self._log(logging.INFO, "Dropped %(what)s", what=named + describe(verdict))
 
     def crashed(self, url: str, error: Exception) -> None:
         """Count an unexpected error; the first of each type is logged with its traceback."""

@@ -190,7 +190,8 @@ def test_items_may_be_judged_by_their_own_text(site: Site, run: Run) -> None:
     assert crawled.dedup["checked"] == 5
     assert crawled.dedup["dropped"] == 1
     assert crawled.dedup["unchecked/empty"] == 1
-    assert crawled.lines(f"Dropped {urls[1]}: identical to /x/1")
+    assert crawled.lines(f"of {urls[1]}: identical to /x/1")
+    assert all(line.startswith("Dropped the item ") and "… of " in line for line in crawled.lines("Dropped "))
 
     site.put("/one", entry("A", text(7), "/x/1") + entry("B", second, "/x/2"))
     again = run("Lister", urls=urls[:2], settings={"DEDUP_ITEM_FIELDS": "title,body"})
