@@ -88,7 +88,10 @@ class AuditManager:
         if probed:
             request.meta[THROUGH] = [*skipped.rules]
         self._resent.add(skipped.key)
-        self._stats.count("audited" if probed else "sent_again")
+        if probed:
+            self._stats.count("audited")
+        else:
+            self._stats.count("sent_again")
         engine.crawl(request)
 
     async def done(self, site: str, key: str) -> None:
