@@ -178,7 +178,8 @@ class ForesightManager:
     async def _decide_foreseen(
         self, request: Request, site: str, page: ForeseenPage, state: RequestState
     ) -> RequestOutcome:
-        if POSTPONED not in request.meta and not request.meta.get("retry_times"):
+        is_first = POSTPONED not in request.meta or self._mode == "skip"  # there it waited for the verdict on another
+        if is_first and not state.again and not request.meta.get("retry_times"):
             self._stats.count("foreseen")
         if self._mode == "postpone" and POSTPONED not in request.meta:
             self._stats.count("postponed")
