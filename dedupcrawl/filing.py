@@ -55,12 +55,13 @@ class RecordJudge:
         """Return the offer of the page."""
         return JudgedOffer(self.record, self, committed, self.ignores if self.policy.ignores_siblings else None)
 
-    def ignores(self, old: Record) -> bool:
-        """Return whether an earlier page is certainly no copy, by the names of both; see :class:`JudgedOffer`."""
-        if len(old.sketches) != len(self.page.sketches):  # a damaged record, which is read again
-            return False
+    def ignores(self, olds: Sequence[Record]) -> Sequence[bool]:
+        """Return for each earlier page whether it is certainly no copy by its names; see :class:`JudgedOffer`."""
+        count = len(self.page.sketches)
+        if any(len(old.sketches) != count for old in olds):  # a damaged record: all are read again
+            return [False] * len(olds)
         self._compared = self._compared or self.matcher.compared(self.page)
-        return bool(self._compared.sibling_names(old))
+        return [*map(bool, self._compared.sibling_names(olds))]
 
     def __call__(self, candidates: Sequence[Candidate]) -> FilingDecision:
         """Judge the page by these candidates."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, Match, Relation, no_assessment
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import sketch_count, text_sketch_index
-from dedupcrawl.identity.siblings import UNREADABLE, SiblingComparison, is_refresh, why_different, why_siblings
+from dedupcrawl.identity.siblings import UNREADABLE, is_refresh, names_apart, why_different, why_siblings
 from dedupcrawl.page.signatures import LITTLE_READ, is_little_read
 from dedupcrawl.sites import manual_versions
 from dedupcrawl.sites.registrable_domain import SiteComparison
@@ -74,11 +74,6 @@ class Finding:
         why = self.match.evidence.get(SIBLINGS)
         return str(why) if why in DOUBTS else ""
 
-    @property
-    def order(self) -> tuple[int, int]:
-        """Sort key: the strongest relation first, then the oldest page."""
-        return STRENGTH[self.relation], self.candidate.id
-
 
 class _RelatedPage(NamedTuple):
     """An earlier page that is related to the new one, without the evidence, which is made for few."""
@@ -110,19 +105,23 @@ class MatchedPage:
         text: place of the hash of the text among its sketches; None: siblings are not known by their names alone.
     """
 
-    __slots__ = ("_text", "record", "siblings", "site")
+    __slots__ = ("_text", "record", "site")
 
     def __init__(self, record: Record, text: int | None) -> None:
         self.record, self._text = record, text
         self.site = SiteComparison(record.url)
-        self.siblings = SiblingComparison(record.identity)
 
-    def sibling_names(self, old: Record) -> str:
-        """Return by which names two pages are certainly no copies, as nearly all pages of a catalogue; else ""."""
+    def sibling_names(self, olds: Sequence[Record]) -> Sequence[str]:
+        """Return by which names each page is certainly no copy, as nearly all pages of a catalogue; else ""."""
         at = self._text
-        if at is None or old.sketches[at] == self.record.sketches[at] or old.url == self.record.url:
-            return ""
-        return self.siblings.by_names(old.identity) if self.site.has(old.url) else ""
+        if at is None:
+            return [""] * len(olds)
+        text, url, has = self.record.sketches[at], self.record.url, self.site.has
+        identities = [
+            old.identity if old.sketches[at] != text and (other := old.url) != url and has(other) else b""
+            for old in olds
+        ]
+        return names_apart(self.record.identity, identities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +180,20 @@ class Matcher:
 
         If ``is_brief``, siblings by their names are left out where an older one stands for them.
         """
-        for candidate in candidates:
-            if len(candidate.record.sketches) != self._count:
-                check_sketch_count(candidate.record, self._count)
+        olds = [candidate.record for candidate in candidates]
+        for old in olds:
+            if len(old.sketches) != self._count:
+                check_sketch_count(old, self._count)
         page, found, oldest = self.compared(record), [], dict[bool, int]()
-        for candidate, matched in zip(candidates, self._matched(record, candidates), strict=True):
-            names = page.sibling_names(candidate.record) if matched is not None else ""
-            if names and is_brief and oldest.setdefault(_is_settled(candidate), candidate.id) < candidate.id:
-                continue
-            if names:
-                related: _RelatedPage | None = _RelatedPage(candidate, matched, Relation.SIBLING, names)
-            else:
+        relations, names = self._matched(record, olds), page.sibling_names(olds)
+        for candidate, matched, why in zip(candidates, relations, names, strict=True):
+            related: _RelatedPage | None
+            if not why or matched is None:
                 related = self._related_page(page, candidate, matched, versions=versions)
+            elif is_brief and oldest.setdefault(_is_settled(candidate), candidate.id) < candidate.id:
+                continue
+            else:
+                related = _RelatedPage(candidate, matched, Relation.SIBLING, why)
             if related is not None:
                 found.append(related)
         return found
@@ -215,17 +216,16 @@ class Matcher:
             return self._of_own_site(page, candidate, matched)
         return self._of_other_site(page.record, candidate, matched)
 
-    def _matched(self, record: Record, candidates: Sequence[Candidate]) -> Sequence[Relation | None]:
-        """Return for each candidate the strongest match of its sketches, also with those of the whole text."""
+    def _matched(self, record: Record, pages: Sequence[Record]) -> Sequence[Relation | None]:
+        """Return for each earlier page the strongest match of its sketches, also with those of the whole text."""
         best: list[Relation | None] = []
         try:
             for number, sketch in self._compared_sketches(record):
-                olds = [candidate.record.sketches[number] for candidate in candidates]
-                found = self.detectors[number].relations(sketch, olds)
-                best = [*map(_stronger, best, found)] if best else [*found]
+                found = self.detectors[number].relations(sketch, [old.sketches[number] for old in pages])
+                best = [*map(_stronger, best, found)] if any(best) else [*found]
         except DamageError:  # not for a page whose text is equal, of which no other sketch is read
-            return [self._matched_one(record, candidate) for candidate in candidates]
-        return best or [None] * len(candidates)
+            return [self._matched_one(record, old) for old in pages]
+        return best or [None] * len(pages)
 
     def _compared_sketches(self, record: Record) -> Iterator[tuple[int, bytes]]:
         """Yield the sketches of a page and those of its whole text, each with the place of its detector."""
@@ -236,9 +236,9 @@ class Matcher:
                 if sketch:
                     yield number, sketch
 
-    def _matched_one(self, record: Record, candidate: Candidate) -> Relation | None:
-        found = self._strongest(record, candidate)
-        return None if found is None else found.relation
+    def _matched_one(self, record: Record, old: Record) -> Relation | None:
+        found = self._strongest(record, old)
+        return None if found is None else found[0].relation
 
     def _of_same_url(
         self, page: MatchedPage, candidate: Candidate, matched: Relation | None, *, versions: bool
@@ -246,7 +246,7 @@ class Matcher:
         """Compare two pages of one URL."""
         record, old = page.record, candidate.record
         equal = self.has_equal_text(record, old)
-        why = page.siblings.why(old.identity, equal_text=equal, by_sentences=False) if versions else ""
+        why = why_siblings(record.identity, old.identity, equal_text=equal, by_sentences=False) if versions else ""
         if why == UNREADABLE and (equal or matched in COPIES):
             return _RelatedPage(candidate, matched, Relation.SIBLING, why)
         # If the text is the same, another name is a change, and so is another price or date beside a standing text.
@@ -269,7 +269,8 @@ class Matcher:
         if self.scope == OTHER_SITES:
             return None
         record, old, is_copy = page.record, candidate.record, matched in COPIES
-        why = page.siblings.why(old.identity, equal_text=self.has_equal_text(record, old), by_sentences=is_copy)
+        equal = self.has_equal_text(record, old)
+        why = why_siblings(record.identity, old.identity, equal_text=equal, by_sentences=is_copy)
         if not why and is_copy and is_little_read(record.identity, old.identity):
             why = LITTLE_READ
         if why and is_copy and self.versions == manual_versions.COPIES and why not in DOUBTS:
@@ -287,27 +288,29 @@ class Matcher:
 
     def _as_finding(self, record: Record, related: _RelatedPage) -> Finding:
         """Return a related page with the evidence of its match."""
-        found = self._strongest(record, related.candidate) if related.matched else None
+        candidate, relation = related.candidate, related.relation
+        found = self._strongest(record, candidate.record) if related.matched else None
         if found is None:  # only the URL relates the pages
-            found = _by_url(related.candidate, 0.0 if related.relation is Relation.UPDATED else 1.0)
+            found = Match(0.0 if relation is Relation.UPDATED else 1.0, Relation.UPDATED), BY_URL
+        match, detector = found
+        evidence = match.evidence
         if related.why:
-            return _as_siblings(found, related.why)
-        if related.versions:
-            return _with_evidence(found, manual_versions.VERSIONS, [*related.versions])
-        return found if found.relation is related.relation else _with_relation(found, related.relation)
+            evidence = {**evidence, SIBLINGS: related.why}
+        elif related.versions:
+            evidence = {**evidence, manual_versions.VERSIONS: [*related.versions]}
+        return Finding(candidate, Match(match.similarity, relation, evidence), detector)
 
-    def _strongest(self, record: Record, candidate: Candidate) -> Finding | None:
-        """Return the strongest match of the sketches of a page, also of those of its whole text."""
-        best: Finding | None = None
+    def _strongest(self, record: Record, old: Record) -> tuple[Match, str] | None:
+        """Return the strongest match of the sketches of a page, also of those of its whole text, and its detector."""
+        best: tuple[Match, str] | None = None
         whole = record.context.whole if record.context else ()
         for sketches in (record.sketches, whole) if whole else (record.sketches,):
-            for detector, new, old in zip(self.detectors, sketches, candidate.record.sketches, strict=False):
-                match = detector.compare(new, old) if new and old else None
+            for detector, new, other in zip(self.detectors, sketches, old.sketches, strict=False):
+                match = detector.compare(new, other) if new and other else None
                 if match is None:
                     continue
-                finding = Finding(candidate, match, detector.name)
-                if best is None or finding.order < best.order:
-                    best = finding
+                if best is None or STRENGTH[match.relation] < STRENGTH[best[0].relation]:
+                    best = match, detector.name
                 if match.relation is Relation.IDENTICAL:  # no detector finds a stronger relation
                     return best
         return best
@@ -381,22 +384,3 @@ def _without_more_siblings(related: Iterable[_RelatedPage]) -> list[_RelatedPage
 
 def _is_settled(candidate: Candidate) -> bool:
     return candidate.state is ClaimState.COMMITTED or candidate.is_settled
-
-
-def _by_url(candidate: Candidate, similarity: float) -> Finding:
-    return Finding(candidate, Match(similarity, Relation.UPDATED), BY_URL)
-
-
-def _as_siblings(finding: Finding, why: str) -> Finding:
-    evidence = {**finding.match.evidence, SIBLINGS: why}
-    match = replace(finding.match, relation=Relation.SIBLING, evidence=evidence)
-    return Finding(finding.candidate, match, finding.detector)
-
-
-def _with_evidence(finding: Finding, name: str, value: object) -> Finding:
-    evidence = {**finding.match.evidence, name: value}
-    return replace(finding, match=replace(finding.match, evidence=evidence))
-
-
-def _with_relation(finding: Finding, relation: Relation) -> Finding:
-    return replace(finding, match=replace(finding.match, relation=relation))

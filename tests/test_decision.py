@@ -14,7 +14,7 @@ from dedupcrawl.config import DROP
 from dedupcrawl.decision import Pending, Policy
 from dedupcrawl.detectors.base import Match, Relation
 from dedupcrawl.detectors.registry import build_detectors
-from dedupcrawl.matching import SIBLINGS, Finding, Matcher
+from dedupcrawl.matching import SIBLINGS, STRENGTH, Finding, Matcher
 from dedupcrawl.page.signatures import LITTLE_READ
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
 from tests.texts import CHINESE, ENGLISH, OTHER_CHINESE, OTHER_ENGLISH
@@ -180,9 +180,8 @@ def test_a_final_finding_drops_a_page_whatever_other_pages_there_are(
         evidence = {SIBLINGS: LITTLE_READ} if is_little else {}
         match = Match(0.9, relation, evidence)
         findings.append(Finding(Candidate(id, replace(page, url=f"http://{id}/"), state, mine=False), match, "minhash"))
-    first, together = (
-        policy.decide("u", page, sorted(some, key=lambda each: each.order)) for some in (findings[:1], findings)
-    )
+    found = sorted(findings, key=lambda each: (STRENGTH[each.relation], each.candidate.id))
+    first, together = (policy.decide("u", page, some) for some in (findings[:1], found))
     if isinstance(first, Pending) or first.verdict.keep:
         return
     assert first.because is not None

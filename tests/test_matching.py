@@ -15,7 +15,7 @@ from dedupcrawl.config import DROP
 from dedupcrawl.decision import Policy
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import DamageError
-from dedupcrawl.matching import Matcher
+from dedupcrawl.matching import STRENGTH, Matcher
 from dedupcrawl.sites.registrable_domain import SiteComparison, site_of
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
 from tests.texts import ENGLISH, OTHER_ENGLISH
@@ -85,7 +85,8 @@ def test_candidates_are_related_together_as_each_is_alone(
     old = candidates([each for each in records[:20] if each is not new], [(ClaimState.COMMITTED, False)] * 20)
     alone = [dedup._matcher.findings(new, [each], versions=True) for each in old]
     together = dedup._matcher.findings(new, old, versions=True)
-    assert together == sorted((each for found in alone for each in found), key=lambda each: each.order)
+    found = [each for some in alone for each in some]
+    assert together == sorted(found, key=lambda each: (STRENGTH[each.relation], each.candidate.id))
     assert {each.relation for each in together} == {Relation.SIBLING}
 
 

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 
-from dedupcrawl.crawl.audit_manager import AGAIN, LATE, POSTPONED, THROUGH
+from dedupcrawl.crawl.audit_manager import FOUND_ON_PROBE, LATE, OWN_KEYS, POSTPONED, THROUGH
 from dedupcrawl.crawl.context import context_of
 from dedupcrawl.crawl.foresight_manager import LAST_PRIORITY, RequestOutcome
 
@@ -87,12 +87,13 @@ class ForeseeingSpiderMiddleware:
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Pass on the output."""
-        probed, has_items = self._foresight.probed_by(response.url), False
+        audited, probed = self._foresight.probed_by(response.url)
+        has_items = False
         if isinstance(response, TextResponse):
             self._foresight.answered(response.url)
         async for output in result:
             if isinstance(output, Request):
-                _mark(output, probed)
+                _mark(output, audited, probed)
                 self._foresight.mark(output, response.url)
             else:
                 has_items = True
@@ -101,9 +102,11 @@ class ForeseeingSpiderMiddleware:
             self._foresight.page_without_items(response.url)
 
 
-def _mark(request: Request, probed: tuple[str, ...]) -> None:
-    """Note in a request by which rules its page was foreseen to be a copy; spiders copy ``Response.meta``."""
-    for key in (POSTPONED, AGAIN, THROUGH, LATE):
+def _mark(request: Request, audited: tuple[str, ...], probed: tuple[tuple[str, str], ...]) -> None:
+    """Note in a request by which rules the page was foreseen that it is from; spiders copy ``Response.meta``."""
+    for key in OWN_KEYS:
         request.meta.pop(key, None)
+    if audited:
+        request.meta[THROUGH] = [*audited]
     if probed:
-        request.meta[THROUGH] = list(probed)
+        request.meta[FOUND_ON_PROBE] = [*probed]

@@ -19,7 +19,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import create_looping_call
 
-from dedupcrawl.crawl.audit_manager import AGAIN, LATE, POSTPONED, THROUGH, AuditManager
+from dedupcrawl.crawl.audit_manager import AGAIN, FOUND_ON_PROBE, LATE, POSTPONED, THROUGH, AuditManager
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup
 from dedupcrawl.crawl.pattern_manager import RULE, PatternManager
 from dedupcrawl.crawl.responses import SKIP
@@ -28,14 +28,14 @@ from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import StoreError
 from dedupcrawl.foresee.foresight import ForesightRegistry, exchange
-from dedupcrawl.foresee.rule_learner import SITE_WIDE
+from dedupcrawl.foresee.rule_learner import SITE_WIDE, UNKNOWN
 from dedupcrawl.foresee.url_rules import discarder_rule
 from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.utils.formatting import share
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Coroutine, Iterable, Sequence
     from typing import Any
 
     from scrapy import Request
@@ -121,12 +121,13 @@ class ForesightManager:
         self._changes_crawl = options.changes_crawl
         self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
         self._registry = ForesightRegistry()
-        self._audits = AuditManager(crawler, client, stats)
+        self._audits = AuditManager(crawler, options, client, stats)
         self._requests: OrderedDict[str, RequestState] = OrderedDict()
         self._under_way: dict[int, str] = {}  # canonical forms, with the URL of the request
-        self._kept: OrderedDict[str, tuple[int, str]] = OrderedDict()  # whose items are in the pipelines
+        self._kept: OrderedDict[str, tuple[int, RequestState]] = OrderedDict()  # whose items are in the pipelines
         self._exchanging: set[str] = set()
         self._changed: set[str] = set()  # sites that were learnt about since the last exchange
+        self._is_owed_last = False  # whether what is owed was tried at the end
         self._logged: set[str] = set()  # rules
         self._background = BackgroundTaskGroup()
         self._decided = 0  # requests
@@ -167,6 +168,7 @@ class ForesightManager:
                 return await self._decide_foreseen(request, site, page, state)
             if self._waits(request, form):
                 return RequestOutcome.POSTPONED
+            self._suspect(meta.get(FOUND_ON_PROBE, ()))
             fate = await self._decide_by_pattern(request, site, state)
             if fate is not RequestOutcome.SENT:
                 return fate
@@ -174,6 +176,15 @@ class ForesightManager:
             state = self._as_probe(request, site, state)
         self._send(request, state)
         return RequestOutcome.SENT
+
+    def _suspect(self, probed: Iterable[tuple[str, str]]) -> None:
+        """Have rules of sites audited in full: a copy that they foresaw has a link that no other page had until then.
+
+        A request that waits may turn out to be foreseen itself, and is no reason.
+        """
+        if self._mode == "skip":
+            for site, text in probed:
+                self._audits.sample(site).suspect(text)
 
     async def _decide_foreseen(
         self, request: Request, site: str, page: ForeseenPage, state: RequestState
@@ -193,12 +204,13 @@ class ForesightManager:
         """Store a request that is not sent; return False if it must be sent."""
         if self._audits.chance.random() < PROBE_SHARE:
             return False
-        key = await self._store(request, site, tuple(rule.text for rule in page.rules), state.purpose)
+        texts, refuted = tuple(rule.text for rule in page.rules), sum(rule.refuted for rule in page.rules)
+        key = await self._store(request, site, texts, state.purpose, refuted)
         if key is None:
             return False
         for rule in page.rules:
             rule.skipped += 1
-        self._audits.sample(site).add([rule.text for rule in page.rules], key)
+        self._audits.sample(site).add(texts, key)
         self._changed.add(site)
         lost = [rule for rule in page.rules if not rule.is_active]  # refuted while the request was stored
         if lost:
@@ -227,9 +239,11 @@ class ForesightManager:
         """Return by how much a request comes after others that are postponed; 0 unless its pattern is exhausted."""
         return self._patterns.exhausted_rank(request.url) if self._patterns is not None else 0
 
-    async def _store(self, request: Request, site: str, rules: tuple[str, ...], purpose: str) -> bytes | None:
+    async def _store(
+        self, request: Request, site: str, rules: tuple[str, ...], purpose: str, refuted: int = 0
+    ) -> bytes | None:
         """Store a request that is not sent, and return its key; None if it must be sent."""
-        key = await self._audits.store(request, site, rules, purpose)
+        key = await self._audits.store(request, site, rules, purpose, refuted)
         if key is not None:
             self._stats.count("skipped")
             self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
@@ -279,10 +293,15 @@ class ForesightManager:
         if state is not None and state.again:
             self._start(self._audits.done(site_of(url), state.again))
 
-    def probed_by(self, url: str) -> tuple[str, ...]:
-        """Return the rules that the request of a page probes at the end of the crawl; () for other requests."""
+    def probed_by(self, url: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+        """Return the rules that the request of a page probes in the audit, and those before it with their site."""
         state = self._requests.get(url.partition("#")[0])
-        return state.rules if state is not None and state.again else ()
+        if state is None or not state.rules:
+            return (), ()
+        if state.again:
+            return state.rules, ()
+        site = site_of(url)
+        return (), tuple((site, text) for text in state.rules)
 
     # -- verdicts -----------------------------------------------------------------------------
 
@@ -305,14 +324,12 @@ class ForesightManager:
             self._count_probe(url, state, is_copy=not verdict.keep)
         if verdict.keep and state.through and verdict.status is Status.UNIQUE:
             self._refuted(site, self._rules_with(site, state.through), f"{url} was reached through its copies only")
-        if state.again:
-            self._start(self._audits.done(site, state.again))
         if verdict.keep:
-            self._kept[url] = content, state.purpose
+            self._kept[url] = content, state
             while len(self._kept) > MAX_REQUESTS:
                 self._kept.popitem(last=False)
         else:
-            self._learn(url, content, verdict.of or "", state.purpose)
+            self._learn(url, content, verdict.of or "", state)
 
     def _count_for_patterns(self, patterns: PatternManager, verdict: Verdict, site: str) -> None:
         """Credit the patterns of a new page, and send what was skipped of them; probe its host."""
@@ -334,12 +351,15 @@ class ForesightManager:
         if found is not None and outcome == "kept":
             self._learn(verdict.url, found[0], "", found[1])
 
-    def _learn(self, url: str, content: int, of: str, purpose: str) -> None:
+    def _learn(self, url: str, content: int, of: str, state: RequestState) -> None:
+        """Learn from a page that is stored, or that repeats a stored page."""
         site = site_of(url)
+        if state.again:
+            self._start(self._audits.done(site, state.again))
         self._changed.add(site)
         rules = self._registry.rules(site)
         revision = rules.revision
-        lost = rules.learn(url, content, of, purpose)
+        lost = rules.learn(url, content, of, state.purpose)
         if rules.revision != revision:
             self._report_new(rules)
         if lost:
@@ -366,7 +386,8 @@ class ForesightManager:
         self._changed.add(site)
         if is_copy and self._mode == "skip":
             texts = {*state.rules, *(rule.text for rule in rules)}
-            self._audits.sample(site).confirm(texts, was_skipped=bool(state.again))
+            is_of_audit = bool(state.again) and not state.is_touchable  # others were sent again, and foreseen again
+            self._audits.sample(site).confirm(texts, was_skipped=is_of_audit)
         if not is_copy:
             self._refuted(site, rules, f"{url} is no copy", url)
 
@@ -394,32 +415,43 @@ class ForesightManager:
         """Send all requests that any of these rules has skipped."""
         if self._mode == "skip":
             await self._audits.send_again(site, rules)
+            self._is_owed_last = False
+
+    def _send_owed(self) -> bool:
+        """Try again to send what a store that was away did not give; return whether there is any."""
+        owed = self._audits.take_owed()
+        for site, rules in owed:
+            self._start(self._send_again(site, rules))
+        return bool(owed)
 
     async def _resume(self) -> None:
         """Go on with the requests that earlier crawls have skipped."""
         for site in await self._audits.sites():
             await self._exchange(site)
-            await self._audits.resume(site, {rule.text for rule in self._registry.rules(site).active_rules()})
+            active = {rule.text: rule.refuted for rule in self._registry.rules(site).active_rules()}
+            await self._audits.resume(site, active)
 
     # -- the end of the crawl -----------------------------------------------------------------
 
     def spider_idle(self) -> None:
         """Handle Scrapy's signal: audit the rules; raises ``DontCloseSpider`` until that is done."""
+        if not self._is_owed_last:  # once: a store that is still away must not keep the crawl open
+            self._is_owed_last = self._send_owed()
         if not self._works:
             for site, probes, unverified in self._audits.next_probes():
-                self._start(self._audit(site, probes, unverified))
+                self._start(self._audits.send_probes(site, probes))
+                if unverified:
+                    self._start(self._send_unverified(site, unverified))
         if self._works:
             raise DontCloseSpider
         engine = self._crawler.engine
         if engine is not None and not engine.spider_is_idle():
             raise DontCloseSpider
 
-    async def _audit(self, site: str, probes: Mapping[bytes, str], unverified: Collection[str]) -> None:
-        """Send probes; send all that rules have skipped which cannot be verified."""
-        await self._audits.send_probes(site, probes)
-        if unverified:
-            self._refuted(site, self._rules_with(site, unverified), "too few of its probes could be judged")
-            await self._send_again(site, unverified)
+    async def _send_unverified(self, site: str, rules: Collection[str]) -> None:
+        """Send all that rules have skipped which cannot be verified."""
+        self._refuted(site, self._rules_with(site, rules), "too few of its probes could be judged")
+        await self._send_again(site, rules)
 
     def sum_up(self) -> None:
         """Log how many requests were foreseen, and by which rules; record these."""
@@ -455,6 +487,7 @@ class ForesightManager:
             self._start(self._resume())
 
     def _exchange_changed(self) -> None:
+        self._send_owed()
         for site in [site for site, rules in self._registry if site in self._changed or any(rules.active_rules())]:
             self._start(self._exchange(site))
 
@@ -477,6 +510,9 @@ class ForesightManager:
             sent = self._registry.outgoing(site)
             received = await self._client.call(exchange, self._client.dedup.store.notes, site, sent)
             lost = self._registry.incoming(site, sent, received)
+        except StoreError:
+            self._changed.add(site)  # it is told with the next exchange
+            raise
         finally:
             self._exchanging.discard(site)
         if lost and not self._is_closed:
@@ -555,10 +591,10 @@ def is_touchable(request: Request) -> bool:
 
 
 def content_of(verdict: Verdict) -> int | None:
-    """Return a hash that copies of one content share; None if the verdict says nothing about the content."""
+    """Return a hash that copies of one content share, or ``UNKNOWN``; None if the verdict says nothing."""
     if verdict.reason in _NO_EVIDENCE:
         return None
     is_copy = not verdict.keep and verdict.relation in DUPLICATE_RELATIONS
     if is_copy or (verdict.status is Status.UNIQUE and verdict.keep):
         return hash(verdict.cluster)
-    return hash(("own", verdict.url))
+    return UNKNOWN if verdict.status is Status.UNCHECKED else hash(("own", verdict.url))

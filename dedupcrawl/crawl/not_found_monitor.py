@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -17,7 +17,7 @@ from dedupcrawl.crawl.recent_table import RecentTable
 from dedupcrawl.crawl.responses import SKIP, read_page_of
 from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import StoreError
-from dedupcrawl.foresee.soft_404 import SOFT_404, NotFoundPages, host_of, impossible_url
+from dedupcrawl.foresee.soft_404 import SOFT_404, NotFoundPages, Signature, host_of, impossible_url
 from dedupcrawl.page import Page
 from dedupcrawl.stores.base import Record
 
@@ -42,6 +42,13 @@ PROBE_META = {SKIP: True, "dont_redirect": True, "dont_retry": True, "handle_htt
 _STORED = (PageState.SCRAPED, PageState.COMMITTED)
 
 
+class _FirstPage(NamedTuple):
+    """The page of a host that was kept although it is not found."""
+
+    claim: ItemClaim
+    signature: Signature
+
+
 class NotFoundMonitor:
     """Probes hosts, and recognises what they send for pages that do not exist.
 
@@ -59,7 +66,7 @@ class NotFoundMonitor:
         self._crawler, self._client, self._claims = crawler, client, claims
         self._options, self._stats = options, stats
         self._pages: NotFoundPages | None = None
-        self._first: dict[str, ItemClaim] = {}  # by host: a page that is not found, and kept
+        self._first: dict[str, _FirstPage] = {}  # by host: a page that is not found, and kept
         self._found = RecentTable[str, bool](MAX_URLS)
         self._background = BackgroundTaskGroup()
 
@@ -74,8 +81,7 @@ class NotFoundMonitor:
         Nothing is filed. The first such page of a host is kept, and copies of it are dropped once its item is stored.
         If the same page is in the store, such as the front page, this one is a copy as any other.
         """
-        verdict = self._known().compare(page)
-        if verdict is None:
+        if self._known().compare(page) is None:
             return None
         self._found[page.url] = True
         checked = await self._claims.check(page)
@@ -83,13 +89,16 @@ class NotFoundMonitor:
             return None
         host = host_of(page.url)
         first = self._first.get(host)
-        if first is not None and first.state in _STORED:
-            drops = verdict.relation in self._options.config.drop
-            kept = first.verdict.url
-            return ItemClaim(replace(verdict, keep=not drops, of=kept, cluster=kept), state)
-        claim = ItemClaim(unchecked(page.url, SOFT_404), state)
-        if first is None or first.state is not PageState.OPEN:
-            self._first[host] = claim
+        if first is not None and first.claim.state in _STORED:
+            verdict = self._known().compare_with(first.signature, page)  # two pages that resemble it may differ
+            if verdict is not None:
+                kept = first.claim.verdict.url
+                drops = verdict.relation in self._options.config.drop
+                return ItemClaim(replace(verdict, keep=not drops, of=kept, cluster=kept), state)
+        claim, signature = ItemClaim(unchecked(page.url, SOFT_404), state), self._known().signature(page)
+        is_needed = first is None or first.claim.state not in (PageState.OPEN, *_STORED)
+        if is_needed and signature is not None:
+            self._first[host] = _FirstPage(claim, signature)
         return claim
 
     def knows(self, url: str) -> bool:

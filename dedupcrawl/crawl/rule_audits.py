@@ -3,7 +3,8 @@
 The sample of a site is so large that, if more than ``WRONG_SHARE`` of its skipped requests are wrong, one of them is
 found with a probability of ``CONFIDENCE``. Wrong is a page that is no copy, or that leads to a page which nothing else
 leads to. Each rule has its share of the sample, and ``RULE_PROBES`` at least. On a site where a rule was wrong, each of
-the others is audited by itself: its sample is as large as that of a site.
+the others is audited by itself: its sample is as large as that of a site. So is a rule one of whose probes during the
+crawl had a link that was new, and these probes do not count: their pages are not judged by what they lead to.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class RuleSample:
     """The requests that a rule has skipped in this crawl, and the probes of it."""
 
     skipped: int = 0
-    sent: int = 0  #: foreseen requests that were not skipped, but sent as probes
-    right: int = 0  #: probes that were copies, sent at any time of the crawl
+    audited: int = 0  #: probes of the audit that were copies
+    earlier: int = 0  #: the same, of the crawl before
+    is_suspect: bool = False  #: a probe of the crawl had links that were new: their pages are not judged as its own are
     is_over: bool = False  #: it is verified, or all that it has skipped is sent
     _sample: list[bytes] = field(default_factory=list)
     _latest: deque[bytes] = field(default_factory=lambda: deque(maxlen=LATEST))
@@ -64,7 +66,12 @@ class RuleSample:
     @property
     def foreseen(self) -> int:
         """The number of requests of which the probes are a sample."""
-        return self.skipped + self.sent
+        return self.skipped + self.right - self.audited
+
+    @property
+    def right(self) -> int:
+        """The probes that were copies; those before the audit do not count if one of them had links that were new."""
+        return self.audited + (0 if self.is_suspect else self.earlier)
 
     def choose(self, count: int, sent: set[bytes], *, is_first: bool) -> list[bytes]:
         """Return up to so many requests that were not sent, the latest ones first; all of those the first time."""
@@ -100,8 +107,13 @@ class SiteSample:
         """Count a probe of these rules that was a copy; ``was_skipped``: it was sent for the audit."""
         for text in rules:
             sample = self._rules.setdefault(text, RuleSample())
-            sample.right += 1
-            sample.sent += not was_skipped
+            sample.audited += was_skipped
+            sample.earlier += not was_skipped
+
+    def suspect(self, rule: str) -> None:
+        """Audit a rule by itself: a copy that it foresaw had a link that no other page had until then."""
+        sample = self._rules.setdefault(rule, RuleSample())
+        sample.is_suspect, sample.is_over = True, False
 
     def remove(self, rules: Iterable[str]) -> None:
         """Remove revoked rules: the others are audited one by one from now on."""
@@ -118,7 +130,7 @@ class SiteSample:
         return self._needed(sample) - sample.right
 
     def _needed(self, sample: RuleSample) -> int:
-        if self._was_wrong:
+        if self._was_wrong or sample.is_suspect:
             return audit_size(sample.foreseen)
         foreseen = sum(each.foreseen for each in self._rules.values())
         part = ceil(audit_size(foreseen) * sample.foreseen / foreseen) if foreseen else 0

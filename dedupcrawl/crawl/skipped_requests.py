@@ -44,35 +44,42 @@ class SkippedEntry:
     fields: Mapping[str, Any]  #: as :meth:`scrapy.Request.to_dict` returns them, as JSON values
     rules: tuple[str, ...]  #: the texts of the rules by which it was skipped
     at: float  #: Unix time
+    spider: str = ""  #: name of the spider; another one that shares the store cannot send it
+    refuted: int = 0  #: how often the rules had been refuted; one that was since then was wrong, even if it acts again
 
     def request(self, spider: Spider) -> Request:
         """Return the request; raises ``ValueError`` or ``AttributeError`` if the spider has no such callback."""
-        fields = {**self.fields, "body": b"", "dont_filter": True}
+        pairs = self.fields.get("headers", {}).items()
+        headers = {name.encode("latin-1"): [each.encode("latin-1") for each in values] for name, values in pairs}
+        fields = {**self.fields, "headers": headers, "body": b"", "dont_filter": True}
         return request_from_dict(fields, spider=spider)
 
     def pack(self) -> bytes:
         """Return the note."""
-        return orjson.dumps({"request": self.fields, "rules": self.rules, "at": self.at})
+        return orjson.dumps(
+            {"request": self.fields, "rules": self.rules, "at": self.at, "spider": self.spider, "refuted": self.refuted}
+        )
 
     @classmethod
     def unpack(cls, key: bytes, value: bytes) -> SkippedEntry | None:
         """Read a note; None if it is damaged."""
         try:
             note = orjson.loads(value)
-            return cls(key, dict(note["request"]), tuple(map(str, note["rules"])), float(note["at"]))
+            fields, rules = dict(note["request"]), tuple(map(str, note["rules"]))
+            return cls(key, fields, rules, float(note["at"]), str(note["spider"]), int(note["refuted"]))
         except (ValueError, LookupError, TypeError):
             return None
 
 
-def request_key(url: str, purpose: str) -> bytes:
+def request_key(url: str, purpose: str, spider: str = "") -> bytes:
     """Return the key of a request."""
-    return blake2b(f"{purpose}\0{url}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    return blake2b(f"{spider}\0{purpose}\0{url}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 def storable_fields(request: Request, spider: Spider) -> dict[str, Any] | None:
     """Return a request as JSON values; None if they would not be the same request."""
     has_password = "@" in request.url.partition("://")[2].partition("/")[0]
-    if request.body or has_password or SECRET_HEADERS & request.headers.keys():
+    if request.body or request.cookies or has_password or SECRET_HEADERS & request.headers.keys():
         return None
     try:
         fields = request.to_dict(spider=spider)
@@ -128,11 +135,6 @@ class SkippedRequestQueue:
         await pending.stored.wait()
         return pending.is_stored
 
-    def _has_room(self, site: str, note: SkippedEntry) -> bool:
-        """Whether the store keeps notes, and this one is not too large."""
-        keeps_notes = type(self._client.dedup.store.notes) is not NoteTables
-        return keeps_notes and bool(encoded_site(site)) and len(note.pack()) <= MAX_NOTE_BYTES
-
     async def _store(self, pending: Sequence[_PendingEntry]) -> None:
         by_site: dict[str, list[_PendingEntry]] = {}
         for each in pending:
@@ -149,6 +151,7 @@ class SkippedRequestQueue:
     async def _store_site(self, site: str, pending: Sequence[_PendingEntry]) -> None:
         notes = self._client.dedup.store.notes
         values: dict[bytes, bytes | None] = {each.note.key: each.note.pack() for each in pending}
+        # Each crawl skips the requests of the last one again: they are counted once.
         await self._add_to_total(site, len(values) - await self._stored(site, [*values]))
         # Above the limit, notes would go: so the limit is never reached.
         await self._client.call(notes.write, SKIPPED, site, values, 2 * MAX_SKIPPED)

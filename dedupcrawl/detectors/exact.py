@@ -54,9 +54,8 @@ class Exact(Detector):
         return Match(1.0, Relation.IDENTICAL, {"text": f"same {HASH_BYTES * 8}-bit hash {new.hex()}"})
 
     def relations(self, new: bytes, olds: Sequence[bytes]) -> list[Relation | None]:
-        for sketch in (new, *olds):
-            if sketch and len(sketch) != HASH_BYTES:
-                raise self.sketch_error(sketch)
+        if not {*map(len, olds), len(new)} <= {0, HASH_BYTES}:
+            raise self.sketch_error(next(each for each in (new, *olds) if len(each) not in (0, HASH_BYTES)))
         return [Relation.IDENTICAL if old == new else None for old in olds]
 
     def assess(self, new: bytes, old: bytes) -> Assessment:

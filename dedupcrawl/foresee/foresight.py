@@ -99,17 +99,20 @@ class ForesightRegistry:
         """Take over the totals of all workers; return the rules that acted and do not any more."""
         self.rules(site)
         state = self._sites[site]
-        acted = [*state.rules.active_rules()]
+        acted, refuted = [*state.rules.active_rules()], set[str]()
         for text, totals in received.counts.items():
             rule = state.rules.adopt(text)
             if rule is not None:
                 before = state.stored.get(text, (0,) * len(_COUNTED))
-                _take_over(rule, totals, before, sent.counts.get(text, (0,) * len(_COUNTED)))
+                if _take_over(rule, totals, before, sent.counts.get(text, (0,) * len(_COUNTED))):
+                    refuted.add(text)
                 _describe(rule, received.described.get(text))
                 state.stored[text] = totals
         state.described.update(received.described)
         state.is_loaded = True
-        return state.rules.adopted(acted) if received.counts else []
+        lost = state.rules.adopted(acted) if received.counts else []
+        # One that others have refuted, and learnt again since, was wrong when it was used here.
+        return lost + [rule for rule in acted if rule.text in refuted and rule not in lost]
 
 
 def exchange(notes: NoteTables, site: str, sent: SiteEvidence) -> SiteEvidence:
@@ -167,12 +170,14 @@ def _counts(rule: RuleState) -> RuleCounts:
     return tuple(getattr(rule, name) for name in _COUNTED)
 
 
-def _take_over(rule: RuleState, totals: RuleCounts, before: RuleCounts, sent: RuleCounts) -> None:
-    """Set the counts of a rule to the totals, and what it has counted since they were sent."""
+def _take_over(rule: RuleState, totals: RuleCounts, before: RuleCounts, sent: RuleCounts) -> bool:
+    """Set the counts of a rule to the totals, and what it has counted since; return whether others have refuted it."""
     for name, now, total, old, new in zip(_COUNTED, _counts(rule), totals, before, sent, strict=True):
         setattr(rule, name, total + now - old - new)
-    if totals[1] > before[1] + sent[1]:  # refuted by another worker
+    is_refuted = totals[1] > before[1] + sent[1]
+    if is_refuted:
         rule.values.clear()
+    return is_refuted
 
 
 def _description(rule: RuleState) -> bytes:

@@ -43,6 +43,8 @@ RECENT_PAGES = 256  #: pages in which the evidence for a new rule is looked for
 MAX_COPIES = 3  #: of them with which a copy is compared
 SITE_WIDE = "*"  #: scope of a rule that holds under at least ``SITE_SCOPES`` templates
 SITE_SCOPES = 2
+#: Content of a page that could not be compared: it is no copy, and nothing is foreseen to be a copy of it.
+UNKNOWN = 0xFFFFFFFF
 MIXED = 0  #: form of a group with different contents: it is a counter-example once, and foresees nothing
 
 
@@ -257,13 +259,13 @@ class SiteRules:
         raw = parse_url(url)
         fields, used = self.canonical(raw)
         page = self._urls.get(hash((purpose, fields))) if used else None
-        if page is not None:
+        if page is not None and page.content != UNKNOWN:
             return ForeseenPage(page.content, used)
         scope, own = template(fields), (_form(fields), _form(raw), MIXED)
         for watched in self._active:
             rule = watched.rule_for(scope)
             page = self._pages.get(hash((purpose, watched.seed, fields))) if rule is not None else None
-            if rule is not None and page is not None and page.form not in own:
+            if rule is not None and page is not None and page.form not in own and page.content != UNKNOWN:
                 return ForeseenPage(page.content, used if rule in used else (*used, rule))
         return None
 
@@ -274,7 +276,7 @@ class SiteRules:
 
         Args:
             url: of the page.
-            content: hash of its content; equal for copies.
+            content: hash of its content; equal for copies; ``UNKNOWN``: it could not be compared.
             of: URL of the page that it repeats; "": none.
             purpose: what its request was for.
 
@@ -294,7 +296,7 @@ class SiteRules:
 
     def _copies(self, page: _LearntPage, of: str) -> list[str]:
         """Return URLs of pages with the same content: the one that the verdict names, and some recent ones."""
-        same = self._recent.with_content(page.content)
+        same = self._recent.with_content(page.content) if page.content != UNKNOWN else []
         recent = [each.url for each in same if each.purpose == page.purpose]
         found = dict.fromkeys((*filter(None, [of]), *recent[-MAX_COPIES:]))
         return [url for url in found if url != page.url]
@@ -389,7 +391,7 @@ class SiteRules:
             return False
         if first.form in (entry.form, MIXED):
             return False
-        if first.content != page.content:
+        if first.content != page.content or page.content == UNKNOWN:
             self._pages.put(place, first._replace(form=MIXED))
             rule.refute()
             return True

@@ -96,7 +96,11 @@ class NotFoundPages:
         The page that it repeats is the one behind the impossible URL.
         """
         known = self._signatures.get(host_of(page.url))
-        found = self.signature(page) if known is not None else None
+        return None if known is None else self.compare_with(known, page)
+
+    def compare_with(self, known: Signature, page: Page) -> Verdict | None:
+        """Return the verdict on a page that repeats this one; None: it is another page."""
+        found = self.signature(page)
         if isinstance(known, Record) and isinstance(found, Record):
             verdict = self._among([Candidate(0, known, ClaimState.COMMITTED, mine=False)], found)
             return verdict if verdict.relation in DUPLICATE_RELATIONS else None

@@ -18,7 +18,6 @@ bits (``utils/bits.py``), with these numbers of bits:
 from __future__ import annotations
 
 from contextlib import suppress
-from enum import IntFlag
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedupcrawl.errors import DamageError
@@ -48,20 +47,12 @@ BESIDE = 1  #: short facts beside the main text have this bit
 _SIZE_BITS, _COUNT_BITS, _WIDTH_BITS = 5, 8, 4  # of a sample in a sketch
 _PLACE_BITS = (4, 2)  # of a name, and of one that is a filler
 
-
-class NameFlags(IntFlag):
-    """The places where a token of a page's names occurs."""
-
-    HEADING = 1
-    TITLE = 2
-    #: in the text of the page, other than a line that is the heading or title; not examined for fillers, nor beside the
-    #: main text of a page with a heading
-    SAID = 4
-    MAIN = 8  #: in its main text, such lines included; not examined for fillers
-
-
-#: The flags as plain integers: operations on an enum take twenty times as long.
-HEADING, TITLE, SAID, MAIN = map(int, NameFlags)
+# The places where a token of a page's names occurs.
+HEADING, TITLE = 1, 2
+#: In the text of the page, other than a line that is the heading or title. Not examined for fillers, nor beside the
+#: main text of a page with a heading.
+SAID = 4
+MAIN = 8  #: in its main text, such lines included; not examined for fillers
 BODY = SAID | MAIN  #: in the main text other than such lines
 
 
@@ -99,16 +90,13 @@ class HashSample(NamedTuple):
         >>> HashSample({}, 40, 7).differs(HashSample({}, 40, 9)), HashSample({}, 40, 7).differs(HashSample({}, 41, 9))
         (True, False)
         """
-        has_own = self.has_own(other, ignored) and other.has_own(self, ignored)
+        pairs = (self, other), (other, self)
+        has_own = all(any(not one.items[each] & ignored for each in one.lacking(two)[0]) for one, two in pairs)
         return bool(self.number and other.number and (has_own or (not ignored and self.is_as_many(other))))
 
     def is_as_many(self, other: HashSample) -> bool:
         """Return whether both pages have equally many items, which are not the same: each has one of its own."""
         return self.number == other.number < MAX_COUNT and self.total != other.total
-
-    def has_own(self, other: HashSample, ignored: int = 0) -> bool:
-        """Return whether the page certainly has an item that the other lacks, see :meth:`differs`."""
-        return any(not self.items[each] & ignored for each in self.lacking(other)[0])
 
 
 def sample(items: Mapping[int, int], limit: int, *, is_sorted: bool = True) -> HashSample:

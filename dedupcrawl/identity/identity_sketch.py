@@ -37,7 +37,7 @@ from dedupcrawl.identity.identity_codec import (
     sample,
 )
 from dedupcrawl.identity.names import MAX_SEARCHED, UNSPACED, is_about_its_name, is_long_name, own_name, sample_names
-from dedupcrawl.identity.token_hashes import hash_of, hashes_of, keyed_bytes
+from dedupcrawl.identity.token_hashes import hash_of, keyed_bytes
 from dedupcrawl.identity.values import (
     BACKWARDS,
     HAN_NUMERALS,
@@ -134,14 +134,14 @@ def reference_sketch(page: Page, text: bytes, seed: int, *, fold_chinese: bool =
 
 
 def _sample_values(values: Mapping[bytes, bool], most: int, table: bytes) -> HashSample:
-    pairs = zip(hashes_of(values, table), values.values(), strict=True)
-    return sample({each >> 32 - VALUE_BITS | WEAK * (not is_strong): 0 for each, is_strong in pairs}, most)
+    pairs = values.items()
+    return sample({hash_of(each, table) >> 32 - VALUE_BITS | WEAK * (not strong): 0 for each, strong in pairs}, most)
 
 
 def _sample_shorts(facts: Mapping[bytes, bool], table: bytes) -> HashSample:
     found: dict[int, int] = {}
-    for hashed, is_beside in zip(hashes_of(facts, table), facts.values(), strict=True):
-        key = hashed >> 32 - VALUE_BITS << 1
+    for each, is_beside in facts.items():
+        key = hash_of(each, table) >> 32 - VALUE_BITS << 1
         found[key] = found.get(key, BESIDE) & is_beside
     return sample(found, MAX_VALUES)
 
@@ -151,7 +151,7 @@ def _sample_sentences(page: Page, text: bytes, most: int, table: bytes, *, fold_
     lines = [line for line in compared_text(page).split("\n") if line not in (page.heading, page.title)]
     said = b"" if is_long else with_ascii_digits(encode_normalized("\0".join(lines), fold_chinese=fold_chinese))
     units = sentence_heads(text) if is_long else sentences_of(said)
-    keys = {each >> 32 - FULL_BITS: 0 for each in hashes_of(units, table)}  # each at its first place
+    keys = {hash_of(each, table) >> 32 - FULL_BITS: 0 for each in units}  # each at its first place
     found = sample(keys, FEW_SENTENCES if is_long else most, is_sorted=False)
     return HashSample(found.items) if is_long else found
 

@@ -85,8 +85,7 @@ def _class_of(token: str) -> int:
 def is_long_name(name: Iterable[str]) -> bool:
     """Return whether the tokens of a heading or title are many, as of an article, see ``LONG_NAME``."""
     telling = [token for token in name if _class_of(token[:MAX_TOKEN_BYTES]) == TELLING]
-    pairs = 0 if "".join(telling).isascii() else sum(bool(_is_unspaced(token)) for token in telling)
-    return len(telling) - pairs + pairs / 3 >= LONG_NAME
+    return sum(1 if _is_unspaced(token) else 3 for token in telling) >= 3 * LONG_NAME
 
 
 def sample_names(named: Sequence[str], text: bytes, others: Sequence[bytes], seed: int) -> HashSample:

@@ -39,6 +39,7 @@ from dedupcrawl.identity.identity_codec import (
 )
 from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.page.signatures import OTHER, compare_layouts, have_other_files
+from dedupcrawl.text import features
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles over one text differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
+MIN_OWN_VALUES = 3  #: the same on two sites, as a number, in texts that are not brief
 MIN_COMMON, MAX_INVERTED = 4, 0.25  #: common sentences whose order counts, and share of their pairs in another order
 
 NAMES_IN_TEXT = "names, each in its own text"
@@ -64,6 +66,7 @@ FILES = "lists of files"
 SENTENCES = "sentences of each text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 ORDER = "the order of the sentences"
+_HOW_NAMES_DIFFER = ("", NAMES_IN_TEXT, NUMBERS_IN_NAMES)  #: by the byte that stands for it in compiled code
 UNPACKED = 2048  #: identities that are kept unpacked, about 4 kB each: pages of a template meet the same ones again
 
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
@@ -80,53 +83,44 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
         equal_text: whether their main texts are equal.
         by_sentences: whether sentences tell the pages apart too. They do not for two versions or parts of one page.
     """
-    return SiblingComparison(new).why(old, equal_text=equal_text, by_sentences=by_sentences)
+    try:
+        mine, other = _known(new), _known(old)
+    except DamageError:
+        return UNREADABLE
+    if mine is None or other is None:
+        return ""
+    why = "" if equal_text else _names_in_both_texts(mine, other)
+    if why or have_other_files(new, old):
+        return why or FILES
+    same_layout = compare_layouts(new, old) != OTHER
+    return _why_different_things(mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences)
 
 
-class SiblingComparison:
-    """Compares one page with many others of its site, see :func:`why_siblings`.
+def names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
+    """Return for each of many pages how its names differ if each page has own ones in its text; else "".
+
+    It is enough for nearly all pages of a catalogue. The pages are of one site, and their texts differ.
 
     Args:
-        new: identity of the page.
+        new: identity of the page that is compared with the others.
+        olds: identities of the others.
     """
+    if features.kernel is None:
+        return reference_names_apart(new, olds)
+    codes = features.kernel.names_apart(new, olds)
+    return [*map(_HOW_NAMES_DIFFER.__getitem__, codes)]
 
-    __slots__ = ("_facts", "_is_readable", "_new")
 
-    def __init__(self, new: bytes) -> None:
-        self._new, self._facts, self._is_readable = new, None, True
-        try:
-            self._facts = _facts_of(new)
-        except DamageError:
-            self._is_readable = False
+def reference_names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
+    """Compare the names of a page with those of many others, like compiled code."""
+    return [_names_of_two(new, old) for old in olds]
 
-    def by_names(self, old: bytes) -> str:
-        """Return how the names of two pages with different texts differ if each has own ones in its text; else "".
 
-        It is enough for nearly all pages of a catalogue, which are compared with dozens of others.
-        """
-        try:
-            mine, other = self._facts, _facts_of(old)
-        except DamageError:
-            return ""
+def _names_of_two(new: bytes, old: bytes) -> str:
+    with suppress(DamageError):
+        mine, other = _known(new), _known(old)
         return _names_in_both_texts(mine, other) if mine is not None and other is not None else ""
-
-    def why(self, old: bytes, *, equal_text: bool, by_sentences: bool) -> str:
-        """Return why the other page is a sibling; see :func:`why_siblings`."""
-        try:
-            other = _facts_of(old)
-        except DamageError:
-            return UNREADABLE
-        mine = self._facts
-        if mine is None or other is None:
-            return "" if self._is_readable else UNREADABLE
-        if have_other_files(self._new, old):
-            return FILES
-        if not equal_text and (why := _names_in_both_texts(mine, other)):
-            return why
-        same_layout = compare_layouts(self._new, old) != OTHER
-        return _why_different_things(
-            mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences
-        )
+    return ""
 
 
 class _KnownIdentity(NamedTuple):
@@ -135,34 +129,25 @@ class _KnownIdentity(NamedTuple):
     identity: Identity
     names: frozenset[int]
     in_text: frozenset[int]  #: names in the main text; none if the sketch lacks names of the page
-    numbers: frozenset[int]  #: names that are numbers
-    body: int
     is_about_its_name: bool
 
 
 @lru_cache(UNPACKED)
-def _facts_of(identity: bytes) -> _KnownIdentity | None:
+def _known(identity: bytes) -> _KnownIdentity | None:
     """Unpack an identity; errors and None as those of :func:`unpack_identity`."""
     found = unpack_identity(identity)
     if found is None:
         return None
     names = found.names.items
     in_text = [key for key, flags in names.items() if flags & MAIN] if found.names.is_whole else []
-    numbers = [key for key in names if key < TELLING]
-    sets = frozenset(names), frozenset(in_text), frozenset(numbers)
-    return _KnownIdentity(found, *sets, found.body, is_about_its_name(names))
-
-
-def _unpack(identity: bytes) -> Identity | None:
-    facts = _facts_of(identity)
-    return None if facts is None else facts.identity
+    return _KnownIdentity(found, frozenset(names), frozenset(in_text), is_about_its_name(names))
 
 
 def _names_in_both_texts(mine: _KnownIdentity, other: _KnownIdentity) -> str:
     """Return how the names differ if each page certainly has own ones in its text, and another text; else ""."""
-    if mine.in_text <= other.names or other.in_text <= mine.names or mine.body == other.body > 0:
+    if mine.in_text <= other.names or other.in_text <= mine.names or mine.identity.body == other.identity.body > 0:
         return ""
-    have_numbers = not (mine.numbers <= other.names or other.numbers <= mine.names)
+    have_numbers = min(mine.names - other.names) < TELLING > min(other.names - mine.names)
     return NUMBERS_IN_NAMES if have_numbers else NAMES_IN_TEXT
 
 
@@ -171,8 +156,7 @@ def _why_different_things(
 ) -> str:
     mine, other = new.identity, old.identity
     pair = _Names.of(mine, other)
-    why = pair.why_different(equal_text=equal_text, same_layout=same_layout)
-    if why:
+    if why := pair.why_different(equal_text=equal_text, same_layout=same_layout):
         return why
     # The text is about the name of neither: what the pages say of the item is short, or beside the text.
     is_foreign = not (new.is_about_its_name or old.is_about_its_name)
@@ -204,8 +188,8 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
     """Return why two pages of two sites are no copies; "" if they may be, ``UNREADABLE`` if an identity is damaged.
 
     Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
-    texts are different pages if each has a number that the other lacks. A longer text may be read with numbers of the
-    site. Two lists of the same short texts, as of news or jokes, have them in another order.
+    texts are different pages if each has a number that the other lacks. A longer text may be read with a number of the
+    site: there half must differ, and three. Two lists of the same short texts, as of news, have them in another order.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
@@ -215,18 +199,25 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
             that each has for itself decide, however many they are.
     """
     try:
-        mine, other = _unpack(new), _unpack(old)
+        page, earlier = _known(new), _known(old)
     except DamageError:
         return UNREADABLE
-    if mine is None or other is None:
+    if page is None or earlier is None:
         return ""
-    has_other_values = mine.is_brief and other.is_brief and mine.inner.differs(other.inner)
-    why = VALUES if has_other_values else FILES if have_other_files(new, old) else ""
+    mine, other = page.identity, earlier.identity
+    why = VALUES if _have_other_numbers(mine, other) else FILES if have_other_files(new, old) else ""
     if why or equal_text:
         return why
     if are_reordered(mine.sentences.items, other.sentences.items):
         return ORDER
     return SENTENCES_OF_TEMPLATE if of_template and mine.sentences.differs(other.sentences) else ""
+
+
+def _have_other_numbers(mine: Identity, other: Identity) -> bool:
+    """Return whether each page has a number of its own in a brief text, or else many, as in a table of facts."""
+    if mine.is_brief and other.is_brief:
+        return mine.inner.differs(other.inner)
+    return _many_differ(mine.inner, other.inner, MIN_OWN_VALUES)
 
 
 def are_reordered(mine: Iterable[int], others: Iterable[int]) -> bool:
@@ -246,36 +237,35 @@ def is_refresh(new: bytes, old: bytes) -> bool:
     It is False if an identity cannot be read.
     """
     with suppress(DamageError):
-        mine, other = _unpack(new), _unpack(old)
+        mine, other = _known(new), _known(old)
         if mine is not None and other is not None:
-            return mine.facts == other.facts and mine.names.items.keys() == other.names.items.keys()
+            return mine.identity.facts == other.identity.facts and mine.names == other.names
     return False
 
 
 class _Names(NamedTuple):
     """The names of two pages, and what each certainly has that the other lacks."""
 
-    new: HashSample
-    mine: list[int]
-    old: HashSample
-    others: list[int]
+    both: tuple[tuple[HashSample, list[int], HashSample], ...]  #: of each page: all, its own, and those of the other
     same_body: bool  #: whether the texts without the lines of the names are equal
     same_around: bool  #: whether all text beside the main text is equal
 
     @classmethod
     def of(cls, new: Identity, old: Identity) -> _Names:
         mine, others = new.names.lacking(old.names)[0], old.names.lacking(new.names)[0]
-        return cls(new.names, mine, old.names, others, new.body == old.body > 0, new.around == old.around > 0)
+        both = (new.names, mine, old.names), (old.names, others, new.names)
+        return cls(both, new.body == old.body > 0, new.around == old.around > 0)
 
     def why_different(self, *, equal_text: bool, same_layout: bool) -> str:
         """Return how the names differ; "" if they may be those of one page."""
-        if not self.mine or not self.others:
-            return NAME_OF_ONE if any(_names_one(*each, same_layout) for each in self._both) else ""
-        if min(self.mine) < TELLING > min(self.others):
+        mine, others = (own for _, own, _ in self.both)
+        if not mine or not others:
+            return NAME_OF_ONE if any(_names_one(*each, same_layout) for each in self.both) else ""
+        if min(mine) < TELLING > min(others):
             return NUMBERS_IN_NAMES
         if not equal_text:
             return self._over_other_text()
-        if self.same_around and not any(_any(names, own, HEADING | BODY) for names, own, _ in self._both):
+        if self.same_around and not any(_any(names, own, HEADING | BODY) for names, own, _ in self.both):
             return ""  # nothing on the pages differs but their titles
         # Siblings have one template. A view has another, and may have no name but the site's.
         return self._over_equal_text() if same_layout or not self._is_view else ""
@@ -283,26 +273,22 @@ class _Names(NamedTuple):
     @property
     def adds_word(self) -> bool:
         """Whether one name only has more telling words, and one of them stands in its heading and its text."""
-        added = [names.items[key] & (HEADING | BODY) for names, own, _ in self._both for key in own if key < FILLER]
-        return not (self.mine and self.others) and HEADING | BODY in added
-
-    @property
-    def _both(self) -> tuple[tuple[HashSample, list[int], HashSample], ...]:
-        return (self.new, self.mine, self.old), (self.old, self.others, self.new)
+        added = [names.items[key] & (HEADING | BODY) for names, own, _ in self.both for key in own if key < FILLER]
+        return not all(own for _, own, _ in self.both) and HEADING | BODY in added
 
     def _have(self, flag: int) -> bool:
         """Whether own tokens of both pages have this flag."""
-        return all(_any(names, own, flag) for names, own, _ in self._both)
+        return all(_any(names, own, flag) for names, own, _ in self.both)
 
     def _about(self, own_place: int = HEADING | TITLE, place: int = MAIN) -> float:
         """Return the share of a name's own tokens that are in its text: the larger of both; a single word counts 0."""
-        named = ((names, [key for key in own if names.items[key] & own_place]) for names, own, _ in self._both)
+        named = ((names, [key for key in own if names.items[key] & own_place]) for names, own, _ in self.both)
         return max(about(names.items, own, place) if _telling(own) > 1 else 0.0 for names, own in named)
 
     @property
     def _is_view(self) -> bool:
         """Whether one page has no heading and says its own names in its title only, and the other is named."""
-        first, second = (_heading(names) or _any(names, own, BODY) for names, own, _ in self._both)
+        first, second = (_heading(names) or _any(names, own, BODY) for names, own, _ in self.both)
         return bool(first) != bool(second)
 
     def _over_other_text(self) -> str:
@@ -316,8 +302,8 @@ class _Names(NamedTuple):
         # One content under two names; one may be "Print". A section that one title adds is no part of a heading.
         if self._about(HEADING if headed else HEADING | TITLE) >= MIN_ABOUT:
             return ""
-        is_foreign = max(about(each.items, each.items) for each in (self.new, self.old)) < FOREIGN
-        told_apart = headed or is_foreign or min(map(_telling, (self.mine, self.others))) >= MIN_TELLING
+        is_foreign = max(about(each.items, each.items) for each, _, _ in self.both) < FOREIGN
+        told_apart = headed or is_foreign or min(_telling(own) for _, own, _ in self.both) >= MIN_TELLING
         return NAMES_OVER_EQUAL_TEXT if told_apart else ""
 
 
@@ -366,6 +352,6 @@ def _strong(values: HashSample) -> HashSample:
     return HashSample(strong, len(strong) if is_whole else MAX_COUNT)
 
 
-def _many_differ(new: HashSample, old: HashSample) -> bool:
+def _many_differ(new: HashSample, old: HashSample, least: int = 1) -> bool:
     (mine, seen), (others, there) = new.lacking(old), old.lacking(new)
-    return bool(mine and others) and len(mine) >= MIN_DIFFERING * seen and len(others) >= MIN_DIFFERING * there
+    return len(mine) >= max(least, MIN_DIFFERING * seen) and len(others) >= max(least, MIN_DIFFERING * there)

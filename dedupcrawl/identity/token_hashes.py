@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 from dedupcrawl.text.shingles import split_mix
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 _HASHED = 0xFFFFFFFF
 _MULTIPLIER = 0x9E3779B1  #: 2^32 / golden ratio: spreads the low bits of a CRC to the high ones
@@ -30,9 +26,3 @@ def keyed_bytes(seed: int) -> bytes:
 def hash_of(text: bytes, table: bytes) -> int:
     """Return a keyed hash of 32 bits: a secret substitution of the bytes, which is not linear, then a CRC."""
     return crc32(text.translate(table)) * _MULTIPLIER & _HASHED
-
-
-def hashes_of(tokens: Collection[bytes], table: bytes) -> list[int]:
-    """Return the hashes of tokens without line breaks."""
-    parts = b"\n".join(tokens).translate(table).split(table[10:11]) if tokens else ()
-    return [crc32(part) * _MULTIPLIER & _HASHED for part in parts]

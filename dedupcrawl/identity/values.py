@@ -208,9 +208,7 @@ def page_values(text: bytes, beside: bytes = b"") -> Values:
     inner = values_of(text, facts)
     if not text.isascii() and _HAN_START in text:
         facts += [each.encode(*_ENCODING) for each in _han_numbers(text.decode(*_ENCODING))]
-    outer = values_of(beside) if beside else {}
-    for value in outer.keys() & inner.keys():
-        del outer[value]
+    outer = {value: is_strong for value, is_strong in values_of(beside).items() if value not in inner}
     return Values(inner, outer, b"\n".join(facts))
 
 

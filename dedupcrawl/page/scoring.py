@@ -104,7 +104,7 @@ def classify_blocks(tree: BlockTree, options: ReadOptions) -> tuple[list[str], i
     for child in replies_below(tree, containers):
         containers.removed[child] = COMMENTS
         tree.is_brief = True
-    parts = containers.parts_with_sentences(texts, tree.hidden)
+    parts = containers.parts_with_sentences(texts or tree.mains[: len(tree.mains) == 1], tree.hidden)
     containers.remove_parts(tree.nested, hidden, sections, spared, parts)
     best = containers.best(tree.mains, headed, sections)
     brief = structure.brief_text(tree, texts, best, containers)
@@ -463,7 +463,7 @@ class ContainerScores:
         return best
 
     def parts_with_sentences(self, texts: Sequence[int], hidden: Sequence[int]) -> set[int]:
-        """Return the parts of the declared texts that have an ambiguous class, and sentences.
+        """Return the parts of the declared texts or the only ``<main>`` that have an ambiguous class, and sentences.
 
         Where a part has so much text, shorter paragraphs in parts with the same class words are of its kind. In a
         discussion such parts are the signatures of authors.

@@ -393,7 +393,8 @@ class JudgedOffer:
     #: Is called with all live candidates that are known, whenever there are new ones. None: the record is filed anyway.
     judge: Callable[[Sequence[Candidate]], FilingDecision] | None
     committed: bool = False  #: whether to commit it in the same step
-    ignores: Callable[[Record], bool] | None = None  #: whether a record that was read lately drops no page like this
+    #: Returns for each of some records, which were read lately, whether it drops no page like this.
+    ignores: Callable[[Sequence[Record]], Sequence[bool]] | None = None
 
 
 class JudgedStore(Store):

@@ -174,3 +174,6 @@ def relate_sketches(
 
 def unpack_sketch(sketch: bytes, /) -> tuple[_Sample, _Sample, _Sample, _Sample, _Sample, int, int, bool, bool, int]:
     """Return the fields of :class:`dedupcrawl.identity.identity_codec.Identity`; ``ValueError`` if it is damaged."""
+
+def names_apart(identity: bytes, others: list[bytes], /) -> bytes:
+    """Return for each of the others its place in ``_HOW_NAMES_DIFFER`` of :mod:`dedupcrawl.identity.siblings`."""

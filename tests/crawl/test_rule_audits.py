@@ -66,6 +66,23 @@ def test_probes_of_the_crawl_count() -> None:
     assert len(audit(sample)[0]) == audit_size(220) - 20
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_rule_whose_probes_had_new_links_is_audited_by_itself(is_late: bool) -> None:
+    """The probes of the crawl do not count: they were judged, but not what they lead to."""
+    sample = site(200, 1000)
+    for _ in range(25):
+        sample.confirm(["0"], was_skipped=False)
+    sent: dict[bytes, str] = {}
+    if is_late:
+        sent |= audit(sample)[0]
+        assert [*sent.values()].count("0") <= LATEST
+    sample.suspect("0")
+    sent |= audit(sample)[0]
+
+    assert [*sent.values()].count("0") == audit_size(200)
+    assert [*sent.values()].count("1") < audit_size(1000)
+
+
 def test_a_request_that_two_rules_have_skipped_probes_both() -> None:
     sample = SiteSample(random.Random(0))
     for number in range(100):

@@ -127,3 +127,19 @@ def test_rules_of_many_sites_are_bounded() -> None:
     for number in range(2000):
         worker.rules(f"{number}.example")
     assert len([*worker]) == 512
+
+
+def test_a_rule_that_others_have_refuted_and_learnt_again_was_wrong(notes: list[NoteTables]) -> None:
+    """What a worker has skipped by it must be sent, although the rule acts."""
+    one, two = ForesightRegistry(), ForesightRegistry()
+    learn(one, 0, NEEDED_GROUPS)
+    share(one, notes[0])
+    share(two, notes[1])
+    rules = one.rules(SITE)
+    (refuted,) = rules.refute([rule for rule in rules.active_rules() if rule.text.startswith("?ref=*")])
+    learn(one, 1000, 1000 + refuted.needed)
+    assert refuted.text in {rule.text for rule in rules.active_rules()}
+    share(one, notes[0])
+
+    assert refuted.text in {rule.text for rule in share(two, notes[1])}
+    assert refuted.text in {rule.text for rule in two.rules(SITE).active_rules()}

@@ -15,6 +15,7 @@ from dedupcrawl.foresee.rule_learner import (
     OPEN_VALUES,
     RECENT_PAGES,
     SITE_WIDE,
+    UNKNOWN,
     SiteRules,
     wilson_bound,
 )
@@ -233,3 +234,20 @@ def test_noise_does_not_grow() -> None:
         rules.learn(url, 1, f"{BASE}/item/1")
     assert len({rule.group for rule in rules.rules}) <= MAX_GROUPS
     assert rules.bytes <= 1 << 20
+
+
+def test_nothing_is_foreseen_to_repeat_a_page_that_could_not_be_compared() -> None:
+    rules = SiteRules()
+    pairs(rules, NEEDED_GROUPS + OPEN_VALUES)
+    rules.learn(item(500), UNKNOWN)
+    rules.learn(item(501), 501)
+    assert rules.predict(item(500, "ref=a")) is None
+    assert rules.predict(item(501, "ref=a")) is not None
+
+
+def test_two_pages_that_could_not_be_compared_are_no_copies() -> None:
+    rules = SiteRules()
+    for number in range(2 * NEEDED_GROUPS):
+        rules.learn(item(number), UNKNOWN)
+        rules.learn(item(number, "ref=a"), UNKNOWN)
+    assert texts(rules) == set()

@@ -89,3 +89,11 @@ def test_nothing_is_filed(dedup: Deduplicator) -> None:
     assert found.compare(page("moved", MISSING))
     assert dedup.info().pages == 0
     assert dedup.add(page("story", OTHER_ENGLISH)).keep
+
+
+def test_two_pages_that_resemble_what_is_sent_are_compared_with_each_other(dedup: Deduplicator) -> None:
+    found = probed(dedup, MISSING)
+    first = found.signature(page("one", ENGLISH))
+    assert first is not None
+    assert found.compare_with(first, page("two", ENGLISH))
+    assert not found.compare_with(first, page("gone", MISSING))

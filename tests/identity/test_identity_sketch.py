@@ -20,15 +20,18 @@ from dedupcrawl.identity.identity_codec import (
     FEW_SENTENCES,
     FILLER,
     HASH_BITS,
+    HEADING,
+    MAIN,
     MAX_COUNT,
     MAX_NAMES,
     MAX_SENTENCES,
     MAX_VALUES,
+    SAID,
     TELLING,
+    TITLE,
     UNREAD_BYTES,
     HashSample,
     Identity,
-    NameFlags,
     pack_identity,
     reference_unpack,
     sample,
@@ -80,10 +83,10 @@ def parts(page: Page) -> Identity:
     return found
 
 
-def flags_of(page: Page, token: str) -> NameFlags:
+def flags_of(page: Page, token: str) -> int:
     """Return the flags of a token; the sketch must hold it."""
     key = name_key(token, 1)
-    return NameFlags(parts(page).names.items[key])
+    return parts(page).names.items[key]
 
 
 # -- bytes: they are stored ---------------------------------------------------------------------
@@ -118,13 +121,12 @@ def test_the_seed_is_a_key() -> None:
 
 
 def test_where_the_names_stand() -> None:
-    said, main = NameFlags.SAID, NameFlags.MAIN
-    assert flags_of(BOLT, "bolt") == NameFlags.HEADING | NameFlags.TITLE | said | main
-    assert flags_of(BOLT, "m3") == NameFlags.HEADING | NameFlags.TITLE
-    assert flags_of(BOLT, "20") == NameFlags.HEADING | NameFlags.TITLE | said | main
-    assert flags_of(BOLT, "bolts") == NameFlags.TITLE  # beside the text of a page with a heading nothing is looked for
-    assert flags_of(replace(BOLT, heading=""), "bolts") == NameFlags.TITLE | said
-    assert flags_of(BOLT, "co") == NameFlags.TITLE  # a filler: not examined
+    assert flags_of(BOLT, "bolt") == HEADING | TITLE | SAID | MAIN
+    assert flags_of(BOLT, "m3") == HEADING | TITLE
+    assert flags_of(BOLT, "20") == HEADING | TITLE | SAID | MAIN
+    assert flags_of(BOLT, "bolts") == TITLE  # beside the text of a page with a heading nothing is looked for
+    assert flags_of(replace(BOLT, heading=""), "bolts") == TITLE | SAID
+    assert flags_of(BOLT, "co") == TITLE  # a filler: not examined
 
 
 def test_names_of_classes_are_sampled_in_order() -> None:
@@ -148,16 +150,16 @@ def test_names_of_classes_are_sampled_in_order() -> None:
 )
 def test_a_name_stands_in_a_text_as_a_whole_word(word: str, text: str, *, stands: bool) -> None:
     page = Page(url="https://a.example/", text=text, heading=word)
-    assert bool(flags_of(page, word) & NameFlags.MAIN) is stands
+    assert bool(flags_of(page, word) & MAIN) is stands
     beside = Page(url="https://a.example/", text="Something else.", title=word, beside=text.upper())
-    assert bool(flags_of(beside, word) & NameFlags.SAID) is stands
+    assert bool(flags_of(beside, word) & SAID) is stands
 
 
 def test_a_line_that_is_the_name_is_told_from_the_rest_of_the_text() -> None:
-    assert flags_of(LINES, "bolt") == NameFlags.HEADING | NameFlags.TITLE | NameFlags.SAID | NameFlags.MAIN
+    assert flags_of(LINES, "bolt") == HEADING | TITLE | SAID | MAIN
     page = replace(LINES, text="Hex bolt\nSteel.\nHex bolt")
-    assert flags_of(page, "bolt") == NameFlags.HEADING | NameFlags.TITLE | NameFlags.MAIN
-    assert flags_of(replace(page, beside="A bolt"), "bolt") == NameFlags.HEADING | NameFlags.TITLE | NameFlags.MAIN
+    assert flags_of(page, "bolt") == HEADING | TITLE | MAIN
+    assert flags_of(replace(page, beside="A bolt"), "bolt") == HEADING | TITLE | MAIN
     assert parts(page).body == parts(Page(url="", heading="Nuts", text="Steel.\nNuts")).body >= 0
     assert parts(page).body != parts(LINES).body
     assert parts(BOLT).body == parts(replace(LINES, text="A hex bolt of steel.")).body == 0
@@ -178,13 +180,13 @@ def test_a_body_is_the_text_without_its_name_lines(lines: list[str]) -> None:
 
 def test_a_name_beside_the_text_may_have_capitals() -> None:
     page = Page(url="https://a.example/", text="Something else.", title="Élan", beside="ÉLAN ist da")
-    assert flags_of(page, "élan") == NameFlags.TITLE | NameFlags.SAID
+    assert flags_of(page, "élan") == TITLE | SAID
 
 
 def test_names_are_looked_for_at_the_beginning_of_a_text() -> None:
     for length, stands in ((MAX_SEARCHED - 5, True), (MAX_SEARCHED + 1, False)):
         page = Page(url="https://a.example/", text="x" * (length - 1) + " bolt", heading="Bolt")
-        assert bool(flags_of(page, "bolt") & NameFlags.MAIN) is stands
+        assert bool(flags_of(page, "bolt") & MAIN) is stands
 
 
 def test_words_of_a_view_are_no_names() -> None:

@@ -98,11 +98,11 @@ def paragraphs(texts: Sequence[str]) -> str:
     return "".join(f"<p>{text}</p>" for text in texts)
 
 
-def quoting(names: str, *, is_first: bool) -> str:
+def quoting(names: str, *, is_first: bool, tag: str = "article") -> str:
     """Return a page that quotes an article, and comments on it in a part with these class names."""
     parts = [f'<div class="{names}">{paragraphs(_comment)}</div>', f"<div>{paragraphs(_article)}</div>"]
     body = "".join(parts if is_first else parts[::-1])
-    return f"<html><title>On the mill</title><body><article><h1>My opinion</h1>{body}</article></body></html>"
+    return f"<html><title>On the mill</title><body><{tag}><h1>My opinion</h1>{body}</{tag}></body></html>"
 
 
 BUILDER = "elementor-widget elementor-widget-text-editor"
@@ -131,6 +131,11 @@ def test_a_comment_on_a_quoted_article_is_compared_whatever_its_class(names: str
     with Deduplicator() as dedup:
         dedup.add(html=original, url="https://a.example/mill")
         assert dedup.add(html=html, url="https://b.example/opinion").keep
+
+
+def test_a_comment_is_read_where_only_the_main_part_is_declared() -> None:
+    page = read_page(quoting("editor-note", is_first=False, tag="main"))
+    assert all(text in page.text and text in compared_text(page) for text in _comment)
 
 
 def test_what_a_class_names_within_a_kept_part_stays_removed() -> None:

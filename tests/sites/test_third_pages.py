@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from dedupcrawl.decision import Policy
 from dedupcrawl.detectors.base import Match, Relation
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.filing import is_certain
-from dedupcrawl.identity.siblings import SENTENCES_OF_TEMPLATE
+from dedupcrawl.identity.siblings import SENTENCES_OF_TEMPLATE, VALUES
 from dedupcrawl.matching import Finding, Matcher
 from dedupcrawl.sites.third_pages import have_templates
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
@@ -80,6 +81,41 @@ def verdicts(pages: Sequence[Page]) -> list[Verdict]:
 
 def test_without_a_third_page_several_sentences_are_an_edit() -> None:
     assert [each.keep for each in verdicts([FIRST, OTHER])] == [True, False]
+
+
+FACTS = {
+    "hours": [("Monday", "9:15 to 17:30"), ("Tuesday", "8:45 to 16:00"), ("Friday", "10:30 to 19:45")],
+    "prices": [("Adults", "14.50 EUR"), ("Children", "6.20 EUR"), ("Groups", "11.75 EUR")],
+}
+OTHER_FACTS = {
+    "hours": [("Monday", "7:00 to 12:15"), ("Tuesday", "11:20 to 18:40"), ("Friday", "13:10 to 21:05")],
+    "prices": [("Adults", "21.90 EUR"), ("Children", "9.80 EUR"), ("Groups", "17.30 EUR")],
+}
+
+
+def museum(site: str, facts: Sequence[tuple[str, str]], stamp: str = "") -> str:
+    """Return a page of facts under a long introduction, in the template of a site."""
+    words = Random(7)
+    text = [
+        " ".join(words.choices(["oak", "mill", "boat", "river", "stone", "market", "bread", "tower"], k=70)) + "."
+        for _ in "abcdefg"
+    ]
+    rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in facts)
+    body = "".join(f"<p>{part.capitalize()}</p>" for part in text)
+    return (
+        f"<html><title>The museum | {site}</title><body><p><a href='/'>{site}</a></p>"
+        f"<main><h1>The museum</h1><p>{stamp}</p>{body}<table>{rows}</table></main></body></html>"
+    )
+
+
+@pytest.mark.parametrize("kind", FACTS)
+def test_facts_under_a_long_text_tell_pages_of_two_sites_apart(kind: str) -> None:
+    with Deduplicator() as dedup:
+        dedup.add(html=museum("A", FACTS[kind]), url="https://a.example/museum")
+        reprint = dedup.add(html=museum("B", FACTS[kind], "As of 3 May 2024, page 12"), url="https://b.example/museum")
+        other = dedup.add(html=museum("C", OTHER_FACTS[kind]), url="https://c.example/museum")
+    assert not reprint.keep
+    assert (other.keep, other.evidence["siblings"]) == (True, VALUES)
 
 
 def test_a_third_page_keeps_a_page_of_another_site() -> None:

@@ -180,8 +180,6 @@ def test_a_sibling_is_ignored_unless_its_record_is_damaged() -> None:
         assert isinstance(old, Record)
         assert isinstance(copy, Record)
         judge = RecordJudge(dedup._matcher, dedup._policy, new, new.url, versions=True, give_up=False)
-        assert judge.ignores(old)
-        assert not judge.ignores(copy)
-        assert not judge.ignores(replace(old, sketches=old.sketches[:1]))
-        assert not judge.ignores(replace(old, url=new.url))
-        assert not judge.ignores(replace(old, url="https://elsewhere.example/"))
+        others = [copy, replace(old, url=new.url), replace(old, url="https://elsewhere.example/")]
+        assert judge.ignores([old, *others]) == [True, False, False, False]
+        assert judge.ignores([old, replace(old, sketches=old.sketches[:1])]) == [False, False]

@@ -136,6 +136,7 @@ static PyMethodDef functions[] = {
     METHOD("without_lines", module_without_lines, METH_FASTCALL),
     METHOD("relate_sketches", module_relate_sketches, METH_VARARGS),
     METHOD("unpack_sketch", module_unpack_sketch, METH_O),
+    METHOD("names_apart", module_names_apart, METH_FASTCALL),
     {NULL, NULL, 0, NULL},
 };
 

@@ -134,8 +134,15 @@ get(Unread *unread, int bits)
 {
     unsigned int number = 0;
     unread->is_sound &= bits <= unread->left;
+    size_t at = (size_t)(unread->size - unread->left);
+    if (unread->is_sound && unread->left >= 24) { /* three bytes hold 16 bits that begin anywhere in the first */
+        const uint8_t *bytes = unread->bytes + at / 8;
+        number = (unsigned int)bytes[0] << 16 | (unsigned int)bytes[1] << 8 | bytes[2];
+        unread->left -= bits;
+        return number >> (24 - (int)(at % 8) - bits) & ((1u << bits) - 1);
+    }
     while (unread->is_sound && bits) {
-        Py_ssize_t at = unread->size - unread->left;
+        at = (size_t)(unread->size - unread->left);
         int here = 8 - (int)(at % 8), taken = bits < here ? bits : here;
         number = number << taken | (unread->bytes[at / 8] >> (here - taken) & ((1u << taken) - 1));
         bits -= taken;
@@ -230,6 +237,110 @@ unpack_parts(Unread *unread, Unpacked *found)
     return unread->is_sound;
 }
 
+/* -- comparing ----------------------------------------------------------------------------------------------------- */
+
+enum { LAYOUT_BYTES = 4, REMOVED_BYTES = 6, HAS_MORE = 0x80, MAX_FILE_BYTES = 17 }; /* as in signatures.py */
+
+/* The sketch in a stored identity; of size 0 if it has none, or is damaged. */
+static Span
+sketch_within(const uint8_t *identity, Py_ssize_t size)
+{
+    const Span none = {identity, 0};
+    if (size <= LAYOUT_BYTES) {
+        return none;
+    }
+    Span sketch = {identity + LAYOUT_BYTES, size - LAYOUT_BYTES};
+    if (identity[0] & HAS_MORE) { /* the signature of the removed text is behind it */
+        sketch.size -= REMOVED_BYTES;
+    }
+    if (identity[1] & HAS_MORE && sketch.size > 0) { /* that of files, too, and its size */
+        int files = sketch.bytes[sketch.size - 1];
+        int is_sound = files % 2 == 1 && files > 1 && files <= MAX_FILE_BYTES;
+        sketch.size = is_sound ? sketch.size - files - 1 : 0;
+    }
+    return sketch.size > 0 ? sketch : none;
+}
+
+/* Whether a sample has a hash twice, which no writer makes. */
+static int
+has_twice(const Sample *sample, unsigned int ignored)
+{
+    uint64_t seen[16] = {0}; /* a bit for ten bits of each hash: most are compared with no other */
+    for (int i = 0; i < sample->size; i++) {
+        unsigned int hash = sample->hashes[i] & ~ignored, at = hash >> 1 & 1023;
+        int may_be_known = seen[at / 64] >> at % 64 & 1;
+        for (int j = 0; may_be_known && j < i; j++) {
+            if ((sample->hashes[j] & ~ignored) == hash) {
+                return 1;
+            }
+        }
+        seen[at / 64] |= (uint64_t)1 << at % 64;
+    }
+    return 0;
+}
+
+/* What is compared of the names of a page. */
+typedef struct {
+    uint16_t hashes[MAX_NAMES], own[MAX_NAMES]; /* all names, sorted; those in the main text if all names are known */
+    int count, own_count, numbers;              /* the first ones are numbers */
+    unsigned int body;
+} ComparedNames;
+
+static int
+read_compared_names(const uint8_t *identity, Py_ssize_t size, ComparedNames *found)
+{
+    Unpacked unpacked;
+    Span sketch = sketch_within(identity, size);
+    Unread unread = {sketch.bytes, 8 * sketch.size, 8 * sketch.size, 1};
+    if (!unpack_parts(&unread, &unpacked) || has_twice(&unpacked.samples[3], BESIDE)
+        || has_twice(&unpacked.samples[4], 0)) {
+        return 0;
+    }
+    const Sample *names = &unpacked.samples[0];
+    int is_whole = names->number == (uint32_t)names->size;
+    found->count = names->size;
+    found->own_count = found->numbers = 0;
+    found->body = unpacked.body;
+    for (int i = 0; i < names->size; i++) {
+        found->hashes[i] = names->hashes[i];
+        found->numbers += names->hashes[i] < TELLING;
+        if (is_whole && names->flags[i] & MAIN) {
+            found->own[found->own_count++] = names->hashes[i];
+        }
+    }
+    return 1;
+}
+
+/* Whether all of some sorted hashes are among others. */
+static int
+are_within(const uint16_t *some, int count, const uint16_t *others, int other_count)
+{
+    int at = 0;
+    for (int i = 0; i < count; i++, at++) {
+        while (at < other_count && others[at] < some[i]) {
+            at++;
+        }
+        if (at == other_count || others[at] != some[i]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* How the names of two pages differ; the codes are those of _HOW_NAMES_DIFFER in siblings.py. */
+static char
+compare_names(const ComparedNames *mine, const ComparedNames *other)
+{
+    if (are_within(mine->own, mine->own_count, other->hashes, other->count)
+        || are_within(other->own, other->own_count, mine->hashes, mine->count)
+        || (mine->body == other->body && mine->body)) {
+        return 0;
+    }
+    int have_numbers = !are_within(mine->hashes, mine->numbers, other->hashes, other->count)
+                       && !are_within(other->hashes, other->numbers, mine->hashes, mine->count);
+    return have_numbers ? 2 : 1;
+}
+
 /* -- Python -------------------------------------------------------------------------------------------------------- */
 
 /* Add a hash to a dictionary; returns 0 with an exception. */
@@ -298,4 +409,29 @@ module_unpack_sketch(PyObject *Py_UNUSED(module), PyObject *sketch)
         return NULL;
     }
     return unpacked_as_tuple(&found);
+}
+
+/* names_apart(identity, others) -> bytes: how the names of a page differ from those of each of a list of pages */
+PyObject *
+module_names_apart(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 || !PyBytes_Check(args[0]) || !PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "names_apart() takes an identity and a list of others");
+        return NULL;
+    }
+    ComparedNames mine, other;
+    int is_readable = read_compared_names((const uint8_t *)PyBytes_AS_STRING(args[0]), PyBytes_GET_SIZE(args[0]), &mine);
+    PyObject *result = PyBytes_FromStringAndSize(NULL, PyList_GET_SIZE(args[1]));
+    for (Py_ssize_t i = 0; result != NULL && i < PyBytes_GET_SIZE(result); i++) {
+        PyObject *each = PyList_GET_ITEM(args[1], i);
+        if (!PyBytes_Check(each)) {
+            PyErr_SetString(PyExc_TypeError, "names_apart() takes identities of bytes");
+            Py_CLEAR(result);
+            break;
+        }
+        int is_compared = is_readable
+                          && read_compared_names((const uint8_t *)PyBytes_AS_STRING(each), PyBytes_GET_SIZE(each), &other);
+        PyBytes_AS_STRING(result)[i] = is_compared ? compare_names(&mine, &other) : 0;
+    }
+    return result;
 }

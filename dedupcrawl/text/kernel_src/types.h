@@ -98,6 +98,7 @@ PyObject *module_without_lines(PyObject *module, PyObject *const *args, Py_ssize
 
 /* packing.c */
 PyObject *module_unpack_sketch(PyObject *module, PyObject *sketch);
+PyObject *module_names_apart(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
 /* Run a statement; without the GIL if the work is long. */
 #define RUN(work, statement)               \

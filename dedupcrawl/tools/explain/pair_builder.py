@@ -12,7 +12,7 @@ from dedupcrawl.detectors.base import COPIES
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import Fingerprinter, UncheckedPage
-from dedupcrawl.identity.identity_codec import VALUE_BITS, WEAK, NameFlags, unpack_identity
+from dedupcrawl.identity.identity_codec import HEADING, MAIN, SAID, TITLE, VALUE_BITS, WEAK, unpack_identity
 from dedupcrawl.identity.identity_sketch import folded_name
 from dedupcrawl.identity.names import name_key, own_name
 from dedupcrawl.identity.siblings import is_refresh
@@ -282,7 +282,7 @@ class PairBuilder:
 
 UNKNOWN = "?"  #: in place of a name or value that is stored as a hash
 #: Where a name stands, in the order in which it is listed; of "said" and "main" only the last.
-_PLACES = ((NameFlags.HEADING, "heading"), (NameFlags.TITLE, "title"), (NameFlags.MAIN, "main text"))
+_PLACES = ((HEADING, "heading"), (TITLE, "title"), (MAIN, "main text"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +414,7 @@ def _parts(
 
 def _places(flags: int) -> tuple[str, ...]:
     places = [text for flag, text in _PLACES if flags & flag]
-    beside = ["beside it"] if flags & NameFlags.SAID and not flags & NameFlags.MAIN else []
+    beside = ["beside it"] if flags & SAID and not flags & MAIN else []
     return (*places, *beside)
 
 

@@ -391,7 +391,7 @@ class ShardWriter(ShardReader):
     # -- what a page meets ----------------------------------------------------------------------
 
     def _meet(
-        self, lookup: LookupState, keys: Sequence[bytes], ignores: Callable[[Record], bool] | None
+        self, lookup: LookupState, keys: Sequence[bytes], ignores: Callable[[Sequence[Record]], Sequence[bool]] | None
     ) -> Rounds[None]:
         """Read the ids of the buckets that were not met, and remove those that are gone."""
         if ignores is not None:

@@ -94,12 +94,12 @@ class LookupState:
         """Return the state for this page under another id, which has wounded no page yet."""
         return LookupState(self.layout, met={id: each for id, each in self.met.items() if each[0].state == b"c"})
 
-    def meet_known(self, known: KnownRecordTable, ignores: Callable[[Record], bool]) -> None:
+    def meet_known(self, known: KnownRecordTable, ignores: Callable[[Sequence[Record]], Sequence[bool]]) -> None:
         """Take what is known of ids that were not met, where it is ignored."""
-        for id in self.unmet():
-            found = known.get(id)
-            if found is not None and ignores(found[1].record):
-                self.met[id] = found
+        found = [(id, page) for id in self.unmet() if (page := known.get(id)) is not None]
+        if found:
+            are_ignored = ignores([candidate.record for _, (_, candidate) in found])
+            self.met.update(each for each, is_ignored in zip(found, are_ignored, strict=True) if is_ignored)
 
     def drop(self, id: bytes, *, is_gone: bool) -> None:
         """Forget an id: to read it again, or because it is gone."""
