@@ -45,6 +45,7 @@ UNCHECKED_REASONS = {
     "in use, compares such texts",
     "no-fingerprint": "its text has too few features for the detectors in use",
     "status": "its HTTP status is not 200",
+    "soft-404": "its host sends such a page for a URL that cannot exist, although with status 200",
     "not-html": "it is not HTML",
     BINARY: "it is binary data, whatever its declared type",
     TOO_LARGE: "it, or its text after normalisation, is too large",

@@ -9,12 +9,21 @@ from dedupcrawl.detectors.base import COPIES, DUPLICATE_RELATIONS, Match, Relati
 from dedupcrawl.detectors.exact import Exact
 from dedupcrawl.errors import DamageError
 from dedupcrawl.fingerprinting import sketch_count, text_sketch_index
-from dedupcrawl.identity.siblings import UNREADABLE, is_refresh, names_apart, why_different, why_siblings
+from dedupcrawl.identity.siblings import (
+    NAMES_IN_TEXT,
+    NUMBERS_IN_NAMES,
+    UNREADABLE,
+    is_refresh,
+    reference_names_apart,
+    why_different,
+    why_siblings,
+)
 from dedupcrawl.page.signatures import LITTLE_READ, is_little_read
 from dedupcrawl.sites import manual_versions
 from dedupcrawl.sites.registrable_domain import SiteComparison
 from dedupcrawl.sites.third_pages import have_templates
 from dedupcrawl.stores.base import ClaimState
+from dedupcrawl.text import features
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -95,6 +104,24 @@ class _RelatedPage(NamedTuple):
         whole = self.matched if self.relation is Relation.SIBLING else self.relation
         is_whole = whole in COPIES and not self.doubt
         return self.candidate.record.url, self.relation if is_whole else Relation.EXCERPT
+
+
+_HOW_NAMES_DIFFER = ("", NAMES_IN_TEXT, NUMBERS_IN_NAMES)  #: by the byte that stands for it in compiled code
+
+
+def names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
+    """Return for each of many pages how its names differ if each page has own ones in its text; else "".
+
+    It is enough for nearly all pages of a catalogue. The pages are of one site, and their texts differ.
+
+    Args:
+        new: identity of the page that is compared with the others.
+        olds: identities of the others.
+    """
+    if features.kernel is None:
+        return reference_names_apart(new, olds)
+    codes = features.kernel.names_apart(new, olds)
+    return [*map(_HOW_NAMES_DIFFER.__getitem__, codes)]
 
 
 class MatchedPage:

@@ -39,7 +39,6 @@ from dedupcrawl.identity.identity_codec import (
 )
 from dedupcrawl.identity.names import MIN_ABOUT, about, is_about_its_name
 from dedupcrawl.page.signatures import OTHER, compare_layouts, have_other_files
-from dedupcrawl.text import features
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,7 +65,6 @@ FILES = "lists of files"
 SENTENCES = "sentences of each text that the other lacks"
 SENTENCES_OF_TEMPLATE = "sentences of each text, which is a template by a third page"
 ORDER = "the order of the sentences"
-_HOW_NAMES_DIFFER = ("", NAMES_IN_TEXT, NUMBERS_IN_NAMES)  #: by the byte that stands for it in compiled code
 UNPACKED = 2048  #: identities that are kept unpacked, about 4 kB each: pages of a template meet the same ones again
 
 #: In place of a reason: an identity is damaged or of an unknown kind. It is not known whether the pages are copies.
@@ -96,23 +94,8 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
     return _why_different_things(mine, other, same_layout=same_layout, equal_text=equal_text, by_sentences=by_sentences)
 
 
-def names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
-    """Return for each of many pages how its names differ if each page has own ones in its text; else "".
-
-    It is enough for nearly all pages of a catalogue. The pages are of one site, and their texts differ.
-
-    Args:
-        new: identity of the page that is compared with the others.
-        olds: identities of the others.
-    """
-    if features.kernel is None:
-        return reference_names_apart(new, olds)
-    codes = features.kernel.names_apart(new, olds)
-    return [*map(_HOW_NAMES_DIFFER.__getitem__, codes)]
-
-
 def reference_names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
-    """Compare the names of a page with those of many others, like compiled code."""
+    """Return the result of :func:`dedupcrawl.matching.names_apart`, like compiled code."""
     return [_names_of_two(new, old) for old in olds]
 
 

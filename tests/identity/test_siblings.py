@@ -16,11 +16,11 @@ from dedupcrawl.identity.siblings import (
     NUMBERS_IN_NAMES,
     UNREADABLE,
     is_refresh,
-    names_apart,
     reference_names_apart,
     why_different,
     why_siblings,
 )
+from dedupcrawl.matching import names_apart
 from dedupcrawl.page.model import Page
 from dedupcrawl.page.signatures import files_signature, removed_signature, with_layout
 from dedupcrawl.text import features
