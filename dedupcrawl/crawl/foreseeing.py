@@ -8,16 +8,9 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 
+from dedupcrawl.crawl.audit_manager import FOUND_ON_PROBE, LATE, OWN_KEYS, POSTPONED, THROUGH
 from dedupcrawl.crawl.context import context_of
-from dedupcrawl.crawl.foresight_manager import (
-    FOUND_ON_PROBE,
-    LAST_PRIORITY,
-    LATE,
-    OWN_KEYS,
-    POSTPONED,
-    THROUGH,
-    RequestOutcome,
-)
+from dedupcrawl.crawl.foresight_manager import LAST_PRIORITY, RequestOutcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -109,10 +102,11 @@ class ForeseeingSpiderMiddleware:
             self._foresight.page_without_items(response.url)
 
 
-def _mark(request: Request, audited: tuple[str, ...], probed: tuple[str, ...]) -> None:
+def _mark(request: Request, audited: tuple[str, ...], probed: tuple[tuple[str, str], ...]) -> None:
     """Note in a request by which rules the page was foreseen that it is from; spiders copy ``Response.meta``."""
     for key in OWN_KEYS:
         request.meta.pop(key, None)
-    for key, rules in ((THROUGH, audited), (FOUND_ON_PROBE, probed)):
-        if rules:
-            request.meta[key] = list(rules)
+    if audited:
+        request.meta[THROUGH] = [*audited]
+    if probed:
+        request.meta[FOUND_ON_PROBE] = [*probed]

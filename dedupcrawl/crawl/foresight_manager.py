@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import json
 import logging
-import random
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from enum import Enum
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -22,18 +19,11 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import create_looping_call
 
+from dedupcrawl.crawl.audit_manager import AGAIN, FOUND_ON_PROBE, LATE, POSTPONED, THROUGH, AuditManager
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup
 from dedupcrawl.crawl.pattern_manager import RULE, PatternManager
 from dedupcrawl.crawl.responses import SKIP
-from dedupcrawl.crawl.rule_audits import EntrySource, RuleSample
 from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
-from dedupcrawl.crawl.skipped_requests import (
-    SkippedEntry,
-    SkippedRequestQueue,
-    request_key,
-    skipped_by,
-    storable_fields,
-)
 from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import StoreError
@@ -42,7 +32,6 @@ from dedupcrawl.foresee.rule_learner import SITE_WIDE, UNKNOWN
 from dedupcrawl.foresee.url_rules import discarder_rule
 from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.sites.registrable_domain import site_of
-from dedupcrawl.stores import MEMORY
 from dedupcrawl.utils.formatting import share
 
 if TYPE_CHECKING:
@@ -78,10 +67,6 @@ _ACTED = (
     "%(skipped)d were not sent; %(probes)d were, %(probes_wrong)d of these are no copies; %(revoked)d rules revoked"
 )
 
-POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
-LATE = "dedup_late"  #: the same: the request was postponed because its pattern brings nothing new
-FOUND_ON_PROBE = "dedup_on_probe"  #: the same: the rules that were probed by the page which it was found on
-OWN_KEYS = (POSTPONED, AGAIN, THROUGH, LATE, FOUND_ON_PROBE)
 #: Reasons of unchecked pages that say nothing about the page.
 _NO_EVIDENCE = frozenset(("skip", "store", "claimed", "error", "no-response", "other-item", "other-page", "soft-404"))
 
@@ -134,22 +119,16 @@ class ForesightManager:
         self._not_found = not_found
         self._mode = "" if options.item_fields else options.foresee  # rules are learnt from pages
         self._changes_crawl = options.changes_crawl
-        #: What a store in memory has is lost when the crawl is stopped, and JOBDIR knows its URLs as visited.
-        self._can_skip = options.store != MEMORY or not crawler.settings["JOBDIR"]
         self._interval = min(MAX_EXCHANGE_SECONDS, options.config.lease / 3)
         self._registry = ForesightRegistry()
-        self._skipped = SkippedRequestQueue(client)
+        self._audits = AuditManager(crawler, options, client, stats)
         self._requests: OrderedDict[str, RequestState] = OrderedDict()
         self._under_way: dict[int, str] = {}  # canonical forms, with the URL of the request
         self._kept: OrderedDict[str, tuple[int, RequestState]] = OrderedDict()  # whose items are in the pipelines
-        self._audits: dict[str, RuleSample] = {}
         self._exchanging: set[str] = set()
         self._changed: set[str] = set()  # sites that were learnt about since the last exchange
-        self._resent: set[bytes] = set()
-        self._owed: dict[str, set[str]] = {}  # rules by site: what they have skipped is still to be sent again
-        self._is_owed_last = False  # whether that was tried at the end
+        self._is_owed_last = False  # whether what is owed was tried at the end
         self._logged: set[str] = set()  # rules
-        self._chance = random.Random()  # noqa: S311  # chooses probes
         self._background = BackgroundTaskGroup()
         self._decided = 0  # requests
         self._copies = self._copy_bytes = 0  # dropped pages, and the bytes of their bodies
@@ -187,9 +166,9 @@ class ForesightManager:
             page = rules.predict(request.url, purpose)
             if page is not None:
                 return await self._decide_foreseen(request, site, page, state)
-            self._suspect(meta.get(FOUND_ON_PROBE, ()))
             if self._waits(request, form):
                 return RequestOutcome.POSTPONED
+            self._suspect(meta.get(FOUND_ON_PROBE, ()))
             fate = await self._decide_by_pattern(request, site, state)
             if fate is not RequestOutcome.SENT:
                 return fate
@@ -198,15 +177,20 @@ class ForesightManager:
         self._send(request, state)
         return RequestOutcome.SENT
 
-    def _suspect(self, probed: Iterable[str]) -> None:
-        """Have rules audited in full: a copy that they foresaw has a link that no other page had until then."""
-        for text in probed:
-            self._audits.setdefault(text, RuleSample(text)).is_suspect = True
+    def _suspect(self, probed: Iterable[tuple[str, str]]) -> None:
+        """Have rules of sites audited in full: a copy that they foresaw has a link that no other page had until then.
+
+        A request that waits may turn out to be foreseen itself, and is no reason.
+        """
+        if self._mode == "skip":
+            for site, text in probed:
+                self._audits.sample(site).suspect(text)
 
     async def _decide_foreseen(
         self, request: Request, site: str, page: ForeseenPage, state: RequestState
     ) -> RequestOutcome:
-        if POSTPONED not in request.meta and not request.meta.get("retry_times"):
+        is_first = POSTPONED not in request.meta or self._mode == "skip"  # there it waited for the verdict on another
+        if is_first and not state.again and not request.meta.get("retry_times"):
             self._stats.count("foreseen")
         if self._mode == "postpone" and POSTPONED not in request.meta:
             self._stats.count("postponed")
@@ -218,14 +202,15 @@ class ForesightManager:
 
     async def _skip(self, request: Request, site: str, page: ForeseenPage, state: RequestState) -> bool:
         """Store a request that is not sent; return False if it must be sent."""
-        if self._chance.random() < PROBE_SHARE:
+        if self._audits.chance.random() < PROBE_SHARE:
             return False
-        key = await self._store_skipped(request, site, tuple(rule.text for rule in page.rules), state.purpose)
+        texts, refuted = tuple(rule.text for rule in page.rules), sum(rule.refuted for rule in page.rules)
+        key = await self._store(request, site, texts, state.purpose, refuted)
         if key is None:
             return False
         for rule in page.rules:
             rule.skipped += 1
-            self._audits.setdefault(rule.text, RuleSample(rule.text)).add(EntrySource(site, key), self._chance)
+        self._audits.sample(site).add(texts, key)
         self._changed.add(site)
         lost = [rule for rule in page.rules if not rule.is_active]  # refuted while the request was stored
         if lost:
@@ -243,7 +228,7 @@ class ForesightManager:
         pattern = patterns.barren_pattern(request) if patterns is not None else ""
         if patterns is None or not pattern:
             return RequestOutcome.SENT
-        if await self._store_skipped(request, site, (RULE.format(pattern),), state.purpose) is None:
+        if await self._store(request, site, (RULE.format(pattern),), state.purpose) is None:
             return RequestOutcome.SENT
         patterns.skipped(site, pattern)
         if not patterns.barren_pattern(request):  # a page was new while the request was stored
@@ -254,26 +239,15 @@ class ForesightManager:
         """Return by how much a request comes after others that are postponed; 0 unless its pattern is exhausted."""
         return self._patterns.exhausted_rank(request.url) if self._patterns is not None else 0
 
-    async def _store_skipped(self, request: Request, site: str, rules: tuple[str, ...], purpose: str) -> bytes | None:
+    async def _store(
+        self, request: Request, site: str, rules: tuple[str, ...], purpose: str, refuted: int = 0
+    ) -> bytes | None:
         """Store a request that is not sent, and return its key; None if it must be sent."""
-        fields = storable_fields(request, self._crawler.spider) if self._crawler.spider is not None else None
-        if fields is None or not self._can_skip:
-            return None
-        fields["meta"] = {name: value for name, value in request.meta.items() if name not in OWN_KEYS}
-        spider, refuted = self._origin(site, rules)
-        key = request_key(request.url, purpose, spider)
-        if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time(), spider, refuted)):
-            return None
-        self._stats.count("skipped")
-        self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
-        self._resent.discard(key)
+        key = await self._audits.store(request, site, rules, purpose, refuted)
+        if key is not None:
+            self._stats.count("skipped")
+            self._stats.count("skipped_bytes", self._copy_bytes // max(1, self._copies))
         return key
-
-    def _origin(self, site: str, rules: Iterable[str]) -> tuple[str, int]:
-        """Return the name of the spider, and how often these rules were refuted."""
-        name = self._crawler.spider.name if self._crawler.spider is not None else ""
-        known = {rule.text: rule.refuted for rule in self._registry.rules(site).rules}
-        return name, sum(known.get(text, 0) for text in rules)
 
     def _as_probe(self, request: Request, site: str, state: RequestState) -> RequestState:
         """Return the state of a request that is sent again, for an audit or after a rule was refuted."""
@@ -317,14 +291,17 @@ class ForesightManager:
         """Handle a page of which the spider has yielded no item, so that there is no verdict on it."""
         state = self.forget(url)
         if state is not None and state.again:
-            self._start(self._done(site_of(url), state.again))
+            self._start(self._audits.done(site_of(url), state.again))
 
-    def probed_by(self, url: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the rules that the request of a page probes at the end of the crawl, and those before it."""
+    def probed_by(self, url: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+        """Return the rules that the request of a page probes in the audit, and those before it with their site."""
         state = self._requests.get(url.partition("#")[0])
         if state is None or not state.rules:
             return (), ()
-        return (state.rules, ()) if state.again else ((), state.rules)
+        if state.again:
+            return state.rules, ()
+        site = site_of(url)
+        return (), tuple((site, text) for text in state.rules)
 
     # -- verdicts -----------------------------------------------------------------------------
 
@@ -378,7 +355,7 @@ class ForesightManager:
         """Learn from a page that is stored, or that repeats a stored page."""
         site = site_of(url)
         if state.again:
-            self._start(self._done(site, state.again))
+            self._start(self._audits.done(site, state.again))
         self._changed.add(site)
         rules = self._registry.rules(site)
         revision = rules.revision
@@ -406,10 +383,11 @@ class ForesightManager:
         for rule in rules:
             rule.probes += 1
             rule.wrong += not is_copy
-            if is_copy and rule.text in self._audits:
-                self._audits[rule.text].right += bool(state.again)
-                self._audits[rule.text].earlier += not state.again
         self._changed.add(site)
+        if is_copy and self._mode == "skip":
+            texts = {*state.rules, *(rule.text for rule in rules)}
+            is_of_audit = bool(state.again) and not state.is_touchable  # others were sent again, and foreseen again
+            self._audits.sample(site).confirm(texts, was_skipped=is_of_audit)
         if not is_copy:
             self._refuted(site, rules, f"{url} is no copy", url)
 
@@ -435,99 +413,45 @@ class ForesightManager:
 
     async def _send_again(self, site: str, rules: Collection[str]) -> None:
         """Send all requests that any of these rules has skipped."""
-        for text in rules:
-            self._audits.pop(text, None)
-        if self._mode != "skip":
-            return
-        try:
-            found = await self._skipped.find(site)
-        except StoreError:
-            self._owed.setdefault(site, set()).update(rules)
-            raise
-        self._is_owed_last = False
-        for each in skipped_by(found, rules):
-            self._send_stored(each)
+        if self._mode == "skip":
+            await self._audits.send_again(site, rules)
+            self._is_owed_last = False
 
-    def _send_owed(self) -> None:
-        """Try again to send what a store that was away did not give."""
-        owed, self._owed = self._owed, {}
-        for site, rules in owed.items():
+    def _send_owed(self) -> bool:
+        """Try again to send what a store that was away did not give; return whether there is any."""
+        owed = self._audits.take_owed()
+        for site, rules in owed:
             self._start(self._send_again(site, rules))
-
-    def _send_stored(self, skipped: SkippedEntry, probed: tuple[str, ...] = ()) -> None:
-        """Send a stored request, once; ``probed``: the rules that it probes, so that it is never skipped."""
-        engine, spider = self._crawler.engine, self._crawler.spider
-        if skipped.key in self._resent or engine is None or spider is None or skipped.spider != spider.name:
-            return
-        try:
-            request = skipped.request(spider)
-        except (ValueError, AttributeError, TypeError, KeyError) as error:
-            self._stats.crashed(str(skipped.fields.get("url", "")), error)
-            return
-        request.meta[AGAIN] = skipped.key.hex()
-        if probed:
-            request.meta[THROUGH] = list(probed)
-        self._resent.add(skipped.key)
-        if probed:
-            self._stats.count("audited")
-        else:
-            self._stats.count("sent_again")
-        engine.crawl(request)
-
-    async def _done(self, site: str, key: str) -> None:
-        """Remove a stored request: its page was downloaded."""
-        await self._skipped.remove(site, [bytes.fromhex(key)])
+        return bool(owed)
 
     async def _resume(self) -> None:
-        """Send what earlier crawls have skipped by rules that do not act any more; audit the rest with this crawl."""
-        for site in await self._skipped.sites():
+        """Go on with the requests that earlier crawls have skipped."""
+        for site in await self._audits.sites():
             await self._exchange(site)
-            active = {rule.text for rule in self._registry.rules(site).active_rules()}
-            for each in sorted(await self._skipped.find(site), key=attrgetter("at")):  # the latest are audited first
-                is_refuted = self._origin(site, each.rules)[1] > each.refuted  # it may have been learnt again since
-                if is_refuted or not active.issuperset(each.rules):
-                    self._send_stored(each)
-                    continue
-                for text in each.rules:
-                    audit = self._audits.setdefault(text, RuleSample(text))
-                    audit.add(EntrySource(site, each.key), self._chance)
+            active = {rule.text: rule.refuted for rule in self._registry.rules(site).active_rules()}
+            await self._audits.resume(site, active)
 
     # -- the end of the crawl -----------------------------------------------------------------
 
     def spider_idle(self) -> None:
         """Handle Scrapy's signal: audit the rules; raises ``DontCloseSpider`` until that is done."""
         if not self._is_owed_last:  # once: a store that is still away must not keep the crawl open
-            self._is_owed_last = bool(self._owed)
-            self._send_owed()
-        for audit in list(self._audits.values()):
-            if not audit.is_over:
-                self._audit(audit)
+            self._is_owed_last = self._send_owed()
+        if not self._works:
+            for site, probes, unverified in self._audits.next_probes():
+                self._start(self._audits.send_probes(site, probes))
+                if unverified:
+                    self._start(self._send_unverified(site, unverified))
         if self._works:
             raise DontCloseSpider
         engine = self._crawler.engine
         if engine is not None and not engine.spider_is_idle():
             raise DontCloseSpider
 
-    def _audit(self, audit: RuleSample) -> None:
-        """Send the next probes of a rule; send all that it has skipped if it cannot be verified."""
-        probes = audit.next_probes()
-        if probes:
-            self._start(self._send_probes(audit, probes))
-        elif audit.missing <= 0:
-            audit.is_over = True
-        else:
-            audit.is_over = True
-            self._start(self._send_unverified(audit))
-
-    async def _send_probes(self, audit: RuleSample, probes: Sequence[EntrySource]) -> None:
-        for site in {place.site for place in probes}:
-            for each in await self._skipped.find(site, [place.key for place in probes if place.site == site]):
-                self._send_stored(each, probed=(audit.text,))
-
-    async def _send_unverified(self, audit: RuleSample) -> None:
-        for site in {place.site for place in audit.places}:
-            self._refuted(site, self._rules_with(site, (audit.text,)), "too few of its probes could be judged")
-            await self._send_again(site, (audit.text,))
+    async def _send_unverified(self, site: str, rules: Collection[str]) -> None:
+        """Send all that rules have skipped which cannot be verified."""
+        self._refuted(site, self._rules_with(site, rules), "too few of its probes could be judged")
+        await self._send_again(site, rules)
 
     def sum_up(self) -> None:
         """Log how many requests were foreseen, and by which rules; record these."""
@@ -604,8 +528,7 @@ class ForesightManager:
         for site in [site for site, _ in self._registry if site in self._changed]:
             await self._guarded(self._exchange(site))
         if self._mode == "skip":
-            for site in {place.site for audit in self._audits.values() for place in audit.places}:
-                await self._guarded(self._skipped.expire(site))
+            await self._guarded(self._audits.expire())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         self._works += 1

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 
+from dedupcrawl.crawl.page_urls import page_key
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
@@ -32,20 +34,30 @@ class ItemHasher:
     Args:
         ignored: names of fields that do not count: those that deduplication writes.
         began: start of the crawl, Unix time in seconds.
+        url_fields: names of fields with the URL of a page. Their values count as equal if they differ only by the
+            scheme or a slash at the end: these are one page, and a site may link to it in each of these ways.
     """
 
-    def __init__(self, ignored: Collection[str], began: float) -> None:
+    def __init__(self, ignored: Collection[str], began: float, url_fields: Collection[str] = ()) -> None:
         self._ignored = frozenset(ignored)
         self._began = began
+        self._url_fields = frozenset(url_fields)
         self._unequal = count()  # for what cannot be hashed
 
     def __call__(self, item: Any) -> int:
         """Return the hash; a new one for an item that cannot be read: it equals no other."""
         try:
             fields = item if type(item) is dict else ItemAdapter(item)
-            return self._fields([(name, value) for name, value in fields.items() if name not in self._ignored])
+            counted = [(name, value) for name, value in fields.items() if name not in self._ignored]
+            return self._fields([(name, self._plain(name, value)) for name, value in counted])
         except Exception:  # noqa: BLE001  # values of any class, with methods of their own
             return hash(("unequal", next(self._unequal)))
+
+    def _plain(self, name: str, value: Any) -> Any:
+        """Return the value of a field; of a URL, its key and its fragment, by which items of one page may differ."""
+        if name not in self._url_fields or type(value) is not str or "://" not in value:
+            return value
+        return _URL, page_key(value), value.partition("#")[2]
 
     def _fields(self, fields: Iterable[tuple[Any, Any]]) -> int:
         return hash(frozenset([(name, self._value(value)) for name, value in fields]))
@@ -88,6 +100,7 @@ class ItemHasher:
 
 
 _NOW = ("time of scraping",)
+_URL = "URL"  #: before the key of one, so that it equals no other value
 
 
 def _by_value(value: Any) -> int:

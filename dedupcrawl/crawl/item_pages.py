@@ -134,7 +134,7 @@ class ItemPages:
         self._responses = reader.responses
         self._began = time.time()
         written = (options.text_field, "" if options.drops else options.tag_field)
-        self._hash = ItemHasher(written, self._began)
+        self._hash = ItemHasher(written, self._began, self._names)
         self._urls = RecentTable[int, int](MAX_REMEMBERED)  # flags by key
         self._first = RecentTable[int, int](MAX_REMEMBERED)  # the first item that named a URL, by its key
         self._items = RecentTable[int, int](MAX_REMEMBERED)  # number of the response that an item came from first

@@ -152,8 +152,7 @@ class SkippedRequestQueue:
         notes = self._client.dedup.store.notes
         values: dict[bytes, bytes | None] = {each.note.key: each.note.pack() for each in pending}
         # Each crawl skips the requests of the last one again: they are counted once.
-        new = (await self._client.call(notes.read, SKIPPED, site, [*values])).count(None)
-        self._totals[site] = (await self._client.call(notes.add, TOTALS, site, {_TOTAL: new}))[_TOTAL]
+        await self._add_to_total(site, len(values) - await self._stored(site, [*values]))
         # Above the limit, notes would go: so the limit is never reached.
         await self._client.call(notes.write, SKIPPED, site, values, 2 * MAX_SKIPPED)
         for each in pending:
@@ -177,10 +176,20 @@ class SkippedRequestQueue:
 
     async def remove(self, site: str, keys: Collection[bytes]) -> None:
         """Remove requests whose pages were downloaded, or that have expired."""
+        stored = await self._stored(site, [*keys])
+        if not stored:
+            return
         notes = self._client.dedup.store.notes
-        found = await self._client.call(notes.read, SKIPPED, site, [*keys])
         await self._client.call(notes.write, SKIPPED, site, dict.fromkeys(keys), 2 * MAX_SKIPPED)
-        totals = await self._client.call(notes.add, TOTALS, site, {_TOTAL: found.count(None) - len(found)})
+        await self._add_to_total(site, -stored)
+
+    async def _stored(self, site: str, keys: Sequence[bytes]) -> int:
+        """Return how many of these requests are stored; a request may be skipped, or removed, more than once."""
+        values = await self._client.call(self._client.dedup.store.notes.read, SKIPPED, site, keys)
+        return sum(value is not None for value in values)
+
+    async def _add_to_total(self, site: str, count: int) -> None:
+        totals = await self._client.call(self._client.dedup.store.notes.add, TOTALS, site, {_TOTAL: count})
         self._totals[site] = totals[_TOTAL]
 
     async def expire(self, site: str) -> None:

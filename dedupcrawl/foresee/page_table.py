@@ -1,12 +1,18 @@
-"""A table of hashes in two arrays: a dict of integers needs eight times the memory."""
+"""The pages of a site in little memory: a table of hashes in two arrays, and the URLs of the latest pages.
+
+A dict of integers needs eight times the memory.
+"""
 
 from __future__ import annotations
 
 from array import array
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FIRST_SLOTS = 256  #: of a new table, 16 bytes each
-MAX_SLOTS = 1 << 16  #: 1 MB; beyond that new entries replace others
+MAX_SLOTS = 1 << 15  #: 512 kB; beyond that new entries replace others
 _PROBES = 16  #: slots in which an entry may be
 _LOAD = 0.7  #: share of used slots at which a table grows
 _MASK = (1 << 64) - 1
@@ -88,3 +94,50 @@ class PageTable:
                 slot = slot if slot >= 0 else self._home(key)
                 self._keys[slot], self._values[slot] = key, value
         self._used = sum(map(bool, self._keys))
+
+
+class LatestPage(NamedTuple):
+    """A page that was learnt last."""
+
+    url: str
+    purpose: str
+    content: int  #: 32 bits of a hash of its content
+
+
+class LatestPages:
+    """The pages that were learnt last, with their URLs.
+
+    Args:
+        size: number of pages; a new one replaces the oldest.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._contents = array("I")
+        self._pages: list[bytes] = []  # purpose and URL: one object takes half the memory of a tuple with both
+        self._next = 0
+
+    def __iter__(self) -> Iterator[LatestPage]:
+        """Yield the pages, the oldest first."""
+        for index in (*range(self._next, len(self._pages)), *range(self._next)):
+            yield self._page(index)
+
+    def add(self, page: LatestPage) -> None:
+        """Add a page."""
+        packed = f"{page.purpose}\0{page.url}".encode("utf-8", "surrogatepass")
+        if len(self._pages) < self._size:
+            self._pages.append(packed)
+            self._contents.append(page.content)
+            return
+        self._pages[self._next], self._contents[self._next] = packed, page.content
+        self._next = (self._next + 1) % self._size
+
+    def with_content(self, content: int) -> list[LatestPage]:
+        """Return the pages with this content, the oldest first."""
+        if content not in self._contents:
+            return []
+        return [page for page in self if page.content == content]
+
+    def _page(self, index: int) -> LatestPage:
+        purpose, _, url = self._pages[index].decode("utf-8", "surrogatepass").partition("\0")
+        return LatestPage(url, purpose, self._contents[index])

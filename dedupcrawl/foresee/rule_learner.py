@@ -10,14 +10,13 @@ evidence only, unless it has seen ``OPEN_VALUES`` different ones: ``?page=1`` re
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from dedupcrawl.errors import DamageError
-from dedupcrawl.foresee.page_table import PageTable, TableEntry
+from dedupcrawl.foresee.page_table import LatestPage, LatestPages, PageTable, TableEntry
 from dedupcrawl.foresee.url_rules import (
     MAX_RULE_CHARS,
     ChangeGroup,
@@ -40,7 +39,7 @@ CONFIDENCE_Z = 1.645  #: quantile of the normal distribution: one-sided, 95 %
 OPEN_VALUES = 6  #: different values of good pages, after which a rule applies to any value
 MAX_REFUTED = 6  #: doublings of the evidence that a rule needs
 MAX_GROUPS = 24  #: groups of changes that a site is watched for, without those of active rules
-RECENT_PAGES = 96  #: pages in which the evidence for a new rule is looked for
+RECENT_PAGES = 256  #: pages in which the evidence for a new rule is looked for
 MAX_COPIES = 3  #: of them with which a copy is compared
 SITE_WIDE = "*"  #: scope of a rule that holds under at least ``SITE_SCOPES`` templates
 SITE_SCOPES = 2
@@ -215,8 +214,9 @@ class SiteRules:
     def __init__(self) -> None:
         self._groups: dict[ChangeGroup, _WatchedGroup] = {}
         self._active: list[_WatchedGroup] = []
-        self._pages = PageTable()
-        self._recent: deque[tuple[str, str, int]] = deque(maxlen=RECENT_PAGES)
+        self._urls = PageTable()  # by URLs that no rule changes: it remains true when a rule is refuted
+        self._pages = PageTable()  # by what rules make of URLs, for each group of changes
+        self._recent = LatestPages(RECENT_PAGES)
         self.revision = 0  #: rises whenever a rule begins or ceases to act
 
     @property
@@ -230,8 +230,8 @@ class SiteRules:
 
     @property
     def bytes(self) -> int:
-        """The memory of the table of pages."""
-        return self._pages.bytes
+        """The memory of the tables of pages."""
+        return self._urls.bytes + self._pages.bytes
 
     # -- predictions --------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ class SiteRules:
             return None
         raw = parse_url(url)
         fields, used = self.canonical(raw)
-        page = self._pages.get(hash((purpose, fields))) if used else None
+        page = self._urls.get(hash((purpose, fields))) if used else None
         if page is not None and page.content != UNKNOWN:
             return ForeseenPage(page.content, used)
         scope, own = template(fields), (_form(fields), _form(raw), MIXED)
@@ -290,16 +290,16 @@ class SiteRules:
             if other == of:
                 page = page._replace(of=of, earlier=earlier)
         refuted = self._weigh_all(page)
-        self._recent.append((url, purpose, page.content))
+        self._recent.add(LatestPage(url, purpose, page.content))
         self._enter_url(page)
         return refuted
 
     def _copies(self, page: _LearntPage, of: str) -> list[str]:
         """Return URLs of pages with the same content: the one that the verdict names, and some recent ones."""
-        found = self._recent if page.content != UNKNOWN else ()
-        recent = [url for url, purpose, content in found if content == page.content and purpose == page.purpose]
-        urls = dict.fromkeys((*filter(None, [of]), *recent[-MAX_COPIES:]))
-        return [url for url in urls if url != page.url]
+        same = self._recent.with_content(page.content) if page.content != UNKNOWN else []
+        recent = [each.url for each in same if each.purpose == page.purpose]
+        found = dict.fromkeys((*filter(None, [of]), *recent[-MAX_COPIES:]))
+        return [url for url in found if url != page.url]
 
     def _read(self, url: str, content: int, purpose: str) -> _LearntPage:
         fields = parse_url(url)
@@ -405,7 +405,7 @@ class SiteRules:
         if page.earlier is not None and watched.group.apply(page.earlier) == key:
             form = parse_url(page.of) if watched in self._active else page.earlier
             return TableEntry(page.content, _form(form))
-        return self._pages.get(hash((page.purpose, key)))
+        return self._urls.get(hash((page.purpose, key)))
 
     def _confirm(self, rule: RuleState, own: UrlFields, page: _LearntPage, key: UrlFields) -> None:
         """Add the values of a copy to the evidence, and those of the page that it repeats."""
@@ -431,7 +431,7 @@ class SiteRules:
     def _enter_url(self, page: _LearntPage) -> None:
         """Add a page under its URL, unless active rules change that: no other URL leads to it then."""
         if not page.rules:
-            self._pages.put(hash((page.purpose, page.fields)), TableEntry(page.content, _form(page.fields)))
+            self._urls.put(hash((page.purpose, page.fields)), TableEntry(page.content, _form(page.fields)))
 
     def _enter(self, watched: _WatchedGroup, page: _LearntPage) -> None:
         """Add a page to its group without counting it as evidence."""

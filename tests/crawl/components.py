@@ -8,6 +8,7 @@ import json
 import os
 import sqlite3
 import time
+from asyncio import ensure_future
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -33,6 +34,7 @@ from tests.crawl.spiders import soon
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
@@ -380,6 +382,22 @@ class SignalWhenIdle:
 
     def idle(self) -> None:
         self.send()  # type: ignore[attr-defined]
+
+
+class StopAfterSkips:
+    """Ends a crawl, in order, once so many requests were skipped."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler, self._left = crawler, crawler.settings.getint("STOP_AFTER_SKIPS")
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        if self._left and self._crawler.stats.get_value("dedup/skipped", 0) >= self._left:
+            self._left = 0
+            ensure_future(self._crawler.stop_async())  # noqa: RUF006  # it waits for this request
 
 
 class UnreadableStats:

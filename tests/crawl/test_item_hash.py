@@ -98,6 +98,18 @@ def test_values_that_are_equal_have_one_hash(one: object, other: object) -> None
     assert hashed({"value": one}) == hashed({"value": other})
 
 
+PAGE = "http://a.example/story/1"
+SPELLINGS = [PAGE, f"{PAGE}/", PAGE.replace("http:", "https:")]
+OTHER_URLS = [f"{PAGE}#c1", f"{PAGE}#c2", f"{PAGE}?page=2", "http://www.a.example/story/1", "/story/1", PAGE.upper()]
+
+
+def test_a_url_counts_as_equal_in_each_of_its_spellings() -> None:
+    hashed = ItemHasher((), BEGAN, ["url"])
+    assert len({hashed({"url": url, "title": "T"}) for url in SPELLINGS}) == 1
+    assert len({hashed({"url": url, "title": "T"}) for url in (PAGE, *OTHER_URLS)}) == 1 + len(OTHER_URLS)
+    assert len({hashed({"link": url}) for url in SPELLINGS}) == len(SPELLINGS)
+
+
 @given(items)
 def test_a_copy_has_the_same_hash(item: dict[str, Any]) -> None:
     reordered = dict(reversed(deepcopy(item).items()))

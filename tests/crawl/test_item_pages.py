@@ -361,6 +361,15 @@ def test_a_url_with_the_same_items_each_time(site: Site, run: Run, how: str, act
     assert crawled.dedup["duplicate/unchanged"] == 4
 
 
+def test_a_page_that_is_linked_with_and_without_a_slash(site: Site, run: Run) -> None:
+    """Its items differ in the spelling of their URL only: they are copies, and not other items of the page."""
+    urls = [site.put(f"/a/{number}{end}", plain("Ice", text(number))) for number in range(5) for end in ("", "/")]
+    crawled = run(urls=urls, settings=IN_MEMORY)
+    assert bodies(crawled) == sorted(map(text, range(5)))
+    assert crawled.dedup["dropped"] == 5
+    assert not crawled.lines("items were kept unchecked", "WARNING")
+
+
 @pytest.mark.parametrize("fields", ["", "title", "title,body"])
 def test_an_api_that_is_polled(site: Site, run: Run, fields: str) -> None:
     url = site.put("/api", '{"a": "b"}', kind="application/json")

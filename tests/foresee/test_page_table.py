@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupcrawl.foresee import page_table
-from dedupcrawl.foresee.page_table import MAX_SLOTS, PageTable, TableEntry
+from dedupcrawl.foresee.page_table import MAX_SLOTS, LatestPage, LatestPages, PageTable, TableEntry
 
 KEYS = st.integers(-(2**63), 2**64 - 1) | st.integers(0, 3) | st.integers(0, 30).map(lambda n: n << 40)
 ENTRIES = st.builds(TableEntry, st.integers(0, 2**32 - 1), st.integers(0, 2**31 - 1), st.booleans())
+
+
+PAGES = st.builds(LatestPage, st.text(), st.sampled_from(["", "parse_item"]), st.integers(0, 3))
+
+
+@given(st.lists(PAGES), st.integers(1, 9))
+def test_the_latest_pages_are_a_deque(pages: list[LatestPage], size: int) -> None:
+    latest, model = LatestPages(size), deque[LatestPage](maxlen=size)
+    for page in pages:
+        latest.add(page)
+        model.append(page)
+        assert list(latest) == list(model)
+    for content in range(4):
+        assert latest.with_content(content) == [page for page in model if page.content == content]
 
 
 @given(st.lists(st.tuples(KEYS, ENTRIES), max_size=400))

@@ -13,6 +13,7 @@ from dedupcrawl.foresee.rule_learner import (
     MAX_GROUPS,
     NEEDED_GROUPS,
     OPEN_VALUES,
+    RECENT_PAGES,
     SITE_WIDE,
     UNKNOWN,
     SiteRules,
@@ -94,9 +95,9 @@ def test_a_copy_is_foreseen_whichever_url_comes_first() -> None:
 def test_pages_from_before_a_rule_are_foreseen_once_a_copy_was_met() -> None:
     """Their URLs are forgotten, and a segment leads to no URL that was downloaded."""
     rules = SiteRules()
-    for number in range(200):
+    for number in range(2 * RECENT_PAGES):
         rules.learn(f"{BASE}/n/{number}/first", number)
-    for number in range(100, 200):
+    for number in range(RECENT_PAGES, 2 * RECENT_PAGES):
         rules.learn(f"{BASE}/n/{number}/second-{'ab'[number % 2] * (number % 9)}", number, f"{BASE}/n/{number}/first")
     assert rules.predict(f"{BASE}/n/3/third") is None
     rules.learn(f"{BASE}/n/3/second", 3, f"{BASE}/n/3/first")
@@ -142,6 +143,20 @@ def test_nothing_is_foreseen_by_what_a_refuted_rule_has_derived() -> None:
     rules.refute([rule for rule in rules.active_rules() if rule.text.startswith("?ref")])
     assert {text.partition("=")[0] for text in texts(rules)} == {"?print"}
     assert rules.predict(item(500)) is None
+
+
+def test_urls_that_no_rule_changes_are_known_after_a_rule_was_refuted() -> None:
+    """Another rule foresees the copies of all of these pages, also of those that were downloaded long before."""
+    rules = SiteRules()
+    for number in range(RECENT_PAGES + 100):
+        rules.learn(item(number), number)
+    for number in range(NEEDED_GROUPS):
+        for query in ("ref=a", "lang=b"):
+            rules.learn(item(number, query), number, item(number))
+    assert rules.predict(item(60, "ref=a")) is not None
+    assert rules.learn(item(61, "lang=b"), 9999)
+    assert rules.predict(item(60, "ref=a")) is not None
+    assert rules.predict(item(60, "lang=b")) is None
 
 
 def test_a_wrong_prediction_refutes_each_rule_of_the_chain() -> None:
