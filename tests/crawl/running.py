@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dedupcrawl.crawl.responses import BATCH_SECONDS
 from tests.crawl.driver import main
 from tests.forking import processes
 
@@ -26,6 +27,8 @@ REACTORS: Mapping[str, Mapping[str, Any]] = {
 PATIENCE = 600.0  #: seconds that a crawl may take
 #: Pages come one after the other, in the order of their links, however busy the machine is.
 IN_TURN: Mapping[str, Any] = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
+#: The same, and so slowly that no two pages are judged together: a site teaches nothing to the pages of one batch.
+ONE_BY_ONE: Mapping[str, Any] = {**IN_TURN, "DOWNLOAD_DELAY": 2 * BATCH_SECONDS, "RANDOMIZE_DOWNLOAD_DELAY": False}
 
 
 @dataclass(frozen=True)

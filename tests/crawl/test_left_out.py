@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
-from tests.crawl.running import IN_TURN, crawl
+from tests.crawl.running import ONE_BY_ONE, crawl
 from tests.crawl.site import Site
 from tests.test_site_memory import BLOG, LIFE, PAPER, POSTS
 
@@ -22,7 +22,7 @@ def test_a_pair_has_the_lines_that_a_site_repeats(tmp_path: Path) -> None:
         url, html = POSTS[13].on(PAPER, after="")
         urls.append(two.put(url.removeprefix(PAPER), html))
         crawled = crawl(
-            tmp_path, "Plainly", urls=urls, settings={**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html")}
+            tmp_path, "Plainly", urls=urls, settings={**ONE_BY_ONE, "DEDUP_REPORT": str(tmp_path / "report.html")}
         )
     assert [item["url"] for item in crawled.items] == urls[:14]
     [pair] = [pair for pair in report_from_ledgers([tmp_path / "report.ledger"]).pairs if pair.new == urls[14]]

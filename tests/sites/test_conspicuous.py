@@ -15,7 +15,7 @@ from dedupcrawl.tools.report.from_batch import report_from_batch
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 from dedupcrawl.tools.report.from_store import report_from_store
 from tests.batch.corpus import Batch, write_lines
-from tests.crawl.running import IN_TURN, crawl
+from tests.crawl.running import IN_TURN, ONE_BY_ONE, crawl
 from tests.crawl.site import Site as Server
 from tests.crawl.site import index, plain, text
 from tests.sites.kinds import build
@@ -80,7 +80,7 @@ def test_a_crawl_warns_once_and_its_report_says_the_same(tmp_path: Path, server:
     site = served(build("terms", 0), server)
     urls = [page.url for page in site.pages]
     # The site memory of a crawl counts pages that are judged together after all of them.
-    settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html"), "DEDUP_SITE_MEMORY": False}
+    settings = {**ONE_BY_ONE, "DEDUP_REPORT": str(tmp_path / "report.html"), "DEDUP_SITE_MEMORY": False}
     crawled = crawl(tmp_path, "Plainly", urls=urls, settings=settings)
 
     with Deduplicator(config=Config(site_memory=False)) as dedup:
@@ -97,7 +97,7 @@ def test_a_crawl_warns_of_many_siblings_of_one_text_among_other_pages(tmp_path: 
     urls = [server.put(f"/story/{number}", plain(f"Story {number}", text(number))) for number in range(60)]
     terms = text(1000)
     urls += [server.put(f"/offer/{number}", plain(f"Offer {7919 * number}", terms)) for number in range(55)]
-    settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html"), "DEDUP_SITE_MEMORY": False}
+    settings = {**ONE_BY_ONE, "DEDUP_REPORT": str(tmp_path / "report.html"), "DEDUP_SITE_MEMORY": False}
     crawled = crawl(tmp_path, "Plainly", urls=urls, settings=settings)
     [line] = crawled.lines("", "WARNING")
     site = server.base.removeprefix("http://")
