@@ -15,6 +15,7 @@ import orjson
 from scrapy.utils.request import request_from_dict
 
 from dedupcrawl.crawl.concurrency import OneShotEvent, TurnQueue
+from dedupcrawl.crawl.stored_requests import COOKIE, SECRET_HEADERS, decoded_headers, has_password, json_fields
 from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.notes import MAX_NOTE_BYTES, NoteTables, encoded_site
 
@@ -29,9 +30,6 @@ SKIPPED, TOTALS = "skipped", "skipped-totals"  #: tables of notes: requests, and
 MAX_SKIPPED = 100_000  #: requests of one site; beyond that, all are sent
 EXPIRY_DAYS = 30.0  #: after which the end of a crawl removes a request
 FLUSH_SECONDS = 0.02  #: in which requests are stored together, if the store is across a network
-
-#: Headers that authorise: a request that has them is not stored, and so it is always sent.
-SECRET_HEADERS = frozenset((b"Authorization", b"Proxy-Authorization", b"Cookie"))
 
 _TOTAL = b"total"
 
@@ -78,28 +76,22 @@ def request_key(url: str, purpose: str, spider: str = "") -> bytes:
 
 def storable_fields(request: Request, spider: Spider) -> dict[str, Any] | None:
     """Return a request as JSON values; None if they would not be the same request."""
-    has_password = "@" in request.url.partition("://")[2].partition("/")[0]
-    if request.body or request.cookies or has_password or SECRET_HEADERS & request.headers.keys():
+    has_secret = bool(request.cookies) or not {*SECRET_HEADERS, COOKIE}.isdisjoint(request.headers.keys())
+    if request.body or has_secret or has_password(request.url):
         return None
     try:
         fields = request.to_dict(spider=spider)
     except ValueError:  # its callback is no method of the spider
         return None
     fields = {name: value for name, value in fields.items() if value and name not in ("body", "dont_filter")}
-    fields["headers"] = {
-        name.decode("latin-1"): [value.decode("latin-1") for value in values]
-        for name, values in request.headers.items()
-    }
-    try:
-        return fields if orjson.loads(orjson.dumps(fields)) == fields else None
-    except (TypeError, ValueError):
-        return None
+    return json_fields(fields | {"headers": decoded_headers(request)})
 
 
 @dataclass(eq=False, slots=True)
 class _PendingEntry:
     site: str
-    note: SkippedEntry
+    key: bytes
+    value: bytes  # the note
     stored: OneShotEvent = field(default_factory=OneShotEvent)
     is_stored: bool = False
 
@@ -127,7 +119,7 @@ class SkippedRequestQueue:
             or not encoded_site(site)
         ):
             return False
-        pending = _PendingEntry(site, note)
+        pending = _PendingEntry(site, note.key, value)
         if not self._client.is_remote:
             await self._store([pending])
             return pending.is_stored
@@ -150,7 +142,7 @@ class SkippedRequestQueue:
 
     async def _store_site(self, site: str, pending: Sequence[_PendingEntry]) -> None:
         notes = self._client.dedup.store.notes
-        values: dict[bytes, bytes | None] = {each.note.key: each.note.pack() for each in pending}
+        values: dict[bytes, bytes | None] = {each.key: each.value for each in pending}
         # Each crawl skips the requests of the last one again: they are counted once.
         await self._add_to_total(site, len(values) - await self._stored(site, [*values]))
         # Above the limit, notes would go: so the limit is never reached.

@@ -21,6 +21,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.request import request_from_dict
 
 from dedupcrawl.crawl.page_view import META_KEY
+from dedupcrawl.crawl.stored_requests import COOKIE, SECRET_HEADERS, decoded_headers, has_password, json_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,9 +39,7 @@ MIN_AGE = 60.0  #: seconds from Last-Modified to Date that make a strong validat
 
 #: Headers of requests that a project has made conditional or partial itself, or that authorise.
 _OWN_HEADERS = (b"If-None-Match", b"If-Modified-Since", b"If-Match", b"If-Unmodified-Since", b"If-Range", b"Range")
-_SECRET_HEADERS = (b"Authorization", b"Proxy-Authorization")
-_COOKIE = b"Cookie"
-_SET_AGAIN = frozenset((b"Referer", _COOKIE))  # by Scrapy
+_SET_AGAIN = frozenset((b"Referer", COOKIE))  # by Scrapy
 #: Keys of ``Request.meta`` that are set anew for each request.
 _PASSING_KEYS = frozenset((META_KEY, "depth", "is_start_request", PAGE_REQUEST, "cached_response"))
 #: Further keys that Scrapy or this package writes: they say nothing about the purpose of a request.
@@ -144,7 +143,7 @@ def may_be_conditional(request: Request) -> bool:
     """
     is_marked = bool(request.meta.get(PAGE_REQUEST))
     is_plain = is_marked and request.method == "GET" and not request.body and request.callback is not NO_CALLBACK
-    has_own = any(name in request.headers for name in (*_OWN_HEADERS, *_SECRET_HEADERS))
+    has_own = any(name in request.headers for name in (*_OWN_HEADERS, *SECRET_HEADERS))
     return is_plain and not has_own and request.url.startswith(("http:", "https:"))
 
 
@@ -168,23 +167,16 @@ def storable_fields(request: Request, spider: Spider, *, is_sent: bool = False) 
         spider: has its callbacks.
         is_sent: whether Scrapy's ``CookiesMiddleware`` has set its cookies; these are left out, and set again.
     """
-    secrets = _SECRET_HEADERS if is_sent else (*_SECRET_HEADERS, _COOKIE)
+    secrets = SECRET_HEADERS if is_sent else (*SECRET_HEADERS, COOKIE)
     has_secret = bool(request.cookies) or any(name in request.headers for name in secrets)
-    addresses = request.url, str(request.meta.get("proxy", ""))
-    has_password = any("@" in each.partition("://")[2].partition("/")[0] for each in addresses)
-    if type(request) is not Request or request.body or has_secret or has_password:
+    has_secret |= has_password(request.url) or has_password(str(request.meta.get("proxy", "")))
+    if type(request) is not Request or request.body or has_secret:
         return None
-    with suppress(TypeError, ValueError):  # a callback that is no method of the spider, or a value that JSON lacks
-        fields = {name: value for name, value in request.to_dict(spider=spider).items() if value}
-        fields |= {"headers": _decoded(request), "meta": dict(_kept_meta(request))}
-        fields = {name: value for name, value in fields.items() if value}
-        return fields if orjson.loads(orjson.dumps(fields)) == fields else None
+    with suppress(TypeError, ValueError):  # its callback is no method of the spider
+        fields = request.to_dict(spider=spider)
+        fields |= {"headers": decoded_headers(request, _SET_AGAIN), "meta": dict(_kept_meta(request))}
+        return json_fields({name: value for name, value in fields.items() if value})
     return None
-
-
-def _decoded(request: Request) -> dict[str, list[str]]:
-    headers = {name: values for name, values in request.headers.items() if name not in _SET_AGAIN}
-    return {name.decode("latin-1"): [each.decode("latin-1") for each in some] for name, some in headers.items()}
 
 
 def _kept_meta(request: Request) -> Iterator[tuple[str, Any]]:
