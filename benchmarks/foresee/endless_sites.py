@@ -145,54 +145,65 @@ class Slug(EndlessSite):
         return article(self.article_name(number), links(self.related(number, 5)))
 
 
-class SoftNotFound(EndlessSite):
-    """Relative links that are broken: each unknown path is the front page, with status 200 and more such links."""
+class BrokenLinks(EndlessSite):
+    """Relative links that are broken: each unknown path is a page with status 200 and more such links."""
 
-    name, count = "soft404", 120
+    count = 120
+    BROKEN = (("products/", "Products"), ("shop/", "Shop"), ("img/", "Img"))
 
     def page(self, url: str, parts: SplitResult, values: Mapping[str, str]) -> MadePage:  # noqa: ARG002
         """Return the page of a URL."""
         match [each for each in parts.path.split("/") if each]:
+            case []:
+                return self.front()
             case ["a", number] if number.isdigit():
                 related = self.links(self.related(int(number)))
-                return article(self.article_name(int(number)), [*related, ("products/", "Products")])
+                return article(self.article_name(int(number)), [*related, self.BROKEN[0]])
             case ["s", at]:
                 return listing(self.links(self.section(int(at))))
             case _:
-                return self._front()
+                return self.unknown()
 
-    def _front(self) -> MadePage:
+    def front(self) -> MadePage:
+        """Return the front page."""
+        return self.home()
+
+    def unknown(self) -> MadePage:
+        """Return the page of a path that does not exist."""
+        raise NotImplementedError
+
+
+class SoftNotFound(BrokenLinks):
+    """Each unknown path is the front page."""
+
+    name = "soft404"
+
+    def front(self) -> MadePage:
+        """Return the front page, which has broken links too."""
         sections = [(f"/s/{at}", f"Section {at}") for at in range(self.count // PER_LIST)]
-        broken = [("products/", "Products"), ("shop/", "Shop"), ("img/", "Img")]
-        return MadePage(f"{self.name}:front", "Welcome", paragraphs("front"), (*sections, *broken))
+        return MadePage(f"{self.name}:front", "Welcome", paragraphs("front"), (*sections, *self.BROKEN))
+
+    def unknown(self) -> MadePage:
+        """Return the front page."""
+        return self.front()
 
     def contents(self) -> set[str]:
         """Return the names of the articles and of the front page."""
         return super().contents() | {f"{self.name}:front"}
 
 
-class FriendlyNotFound(EndlessSite):
-    """The same links, but an unknown path has a text of its own: "not found", with status 200."""
+class FriendlyNotFound(BrokenLinks):
+    """An unknown path has a text of its own: "not found"."""
 
-    name, count = "notfound", 120
+    name = "notfound"
     TEXT = (
         "We are sorry, the page that you are looking for is not here. It may have been moved or removed, or its "
         "address was not typed correctly. Please begin at the front page of our paper, or use the search."
     )
 
-    def page(self, url: str, parts: SplitResult, values: Mapping[str, str]) -> MadePage:  # noqa: ARG002
-        """Return the page of a URL."""
-        match [each for each in parts.path.split("/") if each]:
-            case []:
-                return self.home()
-            case ["a", number] if number.isdigit():
-                related = self.links(self.related(int(number)))
-                return article(self.article_name(int(number)), [*related, ("products/", "Products")])
-            case ["s", at]:
-                return listing(self.links(self.section(int(at))))
-            case _:
-                broken = [("products/", "Products"), ("shop/", "Shop"), ("img/", "Img")]
-                return MadePage("", "Not here", (self.TEXT,), tuple(broken))
+    def unknown(self) -> MadePage:
+        """Return the text."""
+        return MadePage("", "Not here", (self.TEXT,), self.BROKEN)
 
 
 #: The finite sites on which savings are counted.
