@@ -54,8 +54,7 @@ def file_blocks(tree: BlockTree, reasons: Sequence[str]) -> list[int]:
     blocks, kept = tree.blocks, _kept(reasons)
     if not kept:
         return []
-    column = common_ancestor([blocks[place][6] for place in kept], tree.parents)
-    inside, above = containers_in(column, tree.parents), ancestors(column, tree.parents)
+    inside, above = _around(tree, _column(tree, kept))
     listed = {
         place
         for place, links in tree.files.items()
@@ -82,8 +81,7 @@ def listed_files(tree: BlockTree, reasons: Sequence[str]) -> list[str]:
     blocks, kept = tree.blocks, _kept(reasons)
     if not kept:
         return []
-    column = _declared_column(tree, common_ancestor([blocks[place][6] for place in kept], tree.parents))
-    inside, above = containers_in(column, tree.parents), ancestors(column, tree.parents)
+    inside, above = _around(tree, _declared_column(tree, _column(tree, kept)))
     places = {
         place
         for place in tree.files
@@ -99,6 +97,16 @@ def listed_files(tree: BlockTree, reasons: Sequence[str]) -> list[str]:
 
 def _kept(reasons: Sequence[str]) -> list[int]:
     return [place for place, reason in enumerate(reasons) if reason in KEPT_REASONS]
+
+
+def _column(tree: BlockTree, kept: Sequence[int]) -> int:
+    """Return the innermost container of the main text."""
+    return common_ancestor([tree.blocks[place][6] for place in kept], tree.parents)
+
+
+def _around(tree: BlockTree, column: int) -> tuple[Sequence[bool], Container[int]]:
+    """Return which containers are in a container, and those that it is in."""
+    return containers_in(column, tree.parents), ancestors(column, tree.parents)
 
 
 def _declared_column(tree: BlockTree, top: int) -> int:
