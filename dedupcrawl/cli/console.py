@@ -163,11 +163,16 @@ def print_line(text: str, style: str = "") -> None:
     output_console().print(Text(text, style))
 
 
-def print_error(sentence: str, *, label: str = "error: ") -> None:
-    """Write an error, or with another label a note, to standard error."""
+def print_error(sentence: str) -> None:
+    """Write an error to standard error."""
+    print_note(Text.assemble(("error: ", "bold red"), sentence))
+
+
+def print_note(text: str | Text) -> None:
+    """Write text without markup to standard error."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     console.push_render_hook(_ControlCharacterFilter())
-    console.print(Text.assemble((label, "bold red"), sentence))
+    console.print(Text(text) if isinstance(text, str) else text)
 
 
 def print_json(value: object) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from dedupcrawl.cli.console import print_error
+from dedupcrawl.cli.console import print_note
 from dedupcrawl.config import Config
 from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import READER_ACCEPTED
@@ -104,7 +104,7 @@ def chosen_store(where: str | None, name: str = "STORE") -> str:
     url = store_in(_project_settings(name, None, "the URL of a store; it may be left out in a Scrapy project"))
     if url == MEMORY:
         raise SettingError(name, None, f"the URL of a store: that of this project is {MEMORY}, which ends with a crawl")
-    print_error(f"the store of this project: {hide_password(url)}", label="")
+    print_note(f"the store of this project: {hide_password(url)}")
     return url
 
 
