@@ -17,11 +17,14 @@ from dedupcrawl.crawl.recent_table import RecentTable
 from dedupcrawl.crawl.responses import SKIP, read_page_of
 from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import StoreError
-from dedupcrawl.foresee.soft_404 import SOFT_404, NotFoundPages, Signature, host_of, impossible_url
+from dedupcrawl.foresee.soft_404 import SOFT_404, NotFoundPages, Signature, impossible_url
 from dedupcrawl.page import Page
+from dedupcrawl.sites.registrable_domain import host_of
 from dedupcrawl.stores.base import Record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
+    from dedupcrawl.stores.base import Candidate
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +41,6 @@ MAX_URLS = 10_000  #: of pages that were not found, until their verdicts are kno
 #: The probe is no page of the crawl, and its first answer counts. It passes the downloader middlewares and the slot of
 #: its host: ``robots.txt``, delays and proxies apply.
 PROBE_META = {SKIP: True, "dont_redirect": True, "dont_retry": True, "handle_httpstatus_all": True}
-
 
 _STORED = (PageState.SCRAPED, PageState.COMMITTED)
 
@@ -128,16 +131,13 @@ class NotFoundMonitor:
             logger.debug("The probe %(url)s failed: %(error)s", {"url": request.url, "error": error})
 
     async def _learn(self, response: Response) -> None:
-        page = (
-            read_page_of(response.replace(request=None), self._options.config.reading)
-            if response.status == 200
-            else None
-        )
+        if response.status != 200:
+            return
+        page = read_page_of(response.replace(request=None), self._options.config.reading)
         signature = self._known().signature(page) if isinstance(page, Page) else None
-        if signature is not None:
-            stored = (
-                await self._client.call(self._client.dedup.candidates, signature)
-                if isinstance(signature, Record)
-                else ()
-            )
-            self._known().learn(response.url, signature, stored)
+        if signature is None:
+            return
+        stored: Sequence[Candidate] = ()
+        if isinstance(signature, Record):
+            stored = await self._client.call(self._client.dedup.candidates, signature)
+        self._known().learn(response.url, signature, stored)

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from dedupcrawl.decision import Status, Verdict
 from dedupcrawl.detectors.base import DUPLICATE_RELATIONS, Relation
 from dedupcrawl.detectors.exact import Exact
+from dedupcrawl.sites.registrable_domain import host_of
 from dedupcrawl.stores.base import Candidate, ClaimState, Record
 
 if TYPE_CHECKING:
@@ -27,14 +28,6 @@ MAX_HOSTS = 10_000  #: hosts that are probed in a crawl
 
 #: What is known of a page: its fingerprint, or the hash of its text.
 Signature: TypeAlias = Record | bytes
-
-
-def host_of(url: str) -> str:
-    """Return the host of a URL with its port; "" if it has none."""
-    try:
-        return urlsplit(url).netloc.lower()
-    except ValueError:
-        return ""
 
 
 def impossible_url(url: str) -> str:
