@@ -7,6 +7,7 @@ import time
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from dedupcrawl.crawl.foreseen_requests import AGAIN, OWN_KEYS, THROUGH
 from dedupcrawl.crawl.rule_audits import SiteSample
 from dedupcrawl.crawl.skipped_requests import (
     SkippedEntry,
@@ -16,10 +17,11 @@ from dedupcrawl.crawl.skipped_requests import (
     storable_fields,
 )
 from dedupcrawl.errors import StoreError
+from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.stores import MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -27,12 +29,6 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
-
-POSTPONED, AGAIN, THROUGH = "dedup_postponed", "dedup_again", "dedup_through"  #: keys of Request.meta
-LATE = "dedup_late"  #: the same: the request was postponed because its pattern brings nothing new
-#: The same: sites and rules that were probed, before the audit, by the page which the request was found on.
-FOUND_ON_PROBE = "dedup_on_probe"
-OWN_KEYS = (POSTPONED, AGAIN, THROUGH, LATE, FOUND_ON_PROBE)
 
 
 class AuditManager:
@@ -105,8 +101,8 @@ class AuditManager:
         owed, self._owed = self._owed, {}
         return [*owed.items()]
 
-    def _send(self, skipped: SkippedEntry, probed: str = "") -> None:
-        """Send a stored request, once; ``probed``: the rule that it probes, so that it is never skipped."""
+    def _send(self, skipped: SkippedEntry, *, is_probe: bool = False) -> None:
+        """Send a stored request, once; a probe is never skipped."""
         engine, spider = self._crawler.engine, self._crawler.spider
         if skipped.key in self._resent or engine is None or spider is None or skipped.spider != spider.name:
             return
@@ -116,10 +112,9 @@ class AuditManager:
             self._stats.crashed(str(skipped.fields.get("url", "")), error)
             return
         request.meta[AGAIN] = skipped.key.hex()
-        if probed:
-            request.meta[THROUGH] = [*skipped.rules]
         self._resent.add(skipped.key)
-        if probed:
+        if is_probe:
+            request.meta[THROUGH] = [(site_of(request.url), text) for text in skipped.rules]
             self._stats.count("audited")
         else:
             self._stats.count("sent_again")
@@ -138,10 +133,10 @@ class AuditManager:
             if probes or unverified:
                 yield site, probes, unverified
 
-    async def send_probes(self, site: str, probes: Mapping[bytes, str]) -> None:
-        """Send requests that probe rules."""
-        for each in await self._skipped.find(site, [*probes]) if probes else ():
-            self._send(each, probed=probes[each.key])
+    async def send_probes(self, site: str, keys: Sequence[bytes]) -> None:
+        """Send the requests with these keys, which probe rules."""
+        for each in await self._skipped.find(site, keys) if keys else ():
+            self._send(each, is_probe=True)
 
     # -- earlier and later crawls -------------------------------------------------------------
 

@@ -154,16 +154,25 @@ class BackgroundTaskGroup:
     """Runs coroutines that are not awaited."""
 
     def __init__(self) -> None:
+        self.running = 0  #: coroutines that have not ended
         self._tasks: set[asyncio.Task[None]] = set()  # asyncio keeps no strong reference
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Start a coroutine and return at once."""
+        self.running += 1
+        counted = self._counted(work)
         if not is_asyncio_available():
-            deferred_from_coro(work)
+            deferred_from_coro(counted)
             return
-        task = asyncio.get_running_loop().create_task(work)
+        task = asyncio.get_running_loop().create_task(counted)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        finally:
+            self.running -= 1
 
 
 class TurnQueue(Generic[T]):

@@ -8,9 +8,9 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import TextResponse
 
-from dedupcrawl.crawl.audit_manager import FOUND_ON_PROBE, LATE, OWN_KEYS, POSTPONED, THROUGH
 from dedupcrawl.crawl.context import context_of
-from dedupcrawl.crawl.foresight_manager import LAST_PRIORITY, RequestOutcome
+from dedupcrawl.crawl.foreseen_requests import FOUND_ON_PROBE, LATE, OWN_KEYS, POSTPONED, THROUGH, RequestOutcome
+from dedupcrawl.crawl.foresight_manager import LAST_PRIORITY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from dedupcrawl.crawl.context import CrawlContext
+    from dedupcrawl.crawl.foreseen_requests import Probed
 
 _GONE = (404, 410)  #: statuses of pages that nobody needs to request again
 
@@ -102,7 +103,7 @@ class ForeseeingSpiderMiddleware:
             self._foresight.page_without_items(response.url)
 
 
-def _mark(request: Request, audited: tuple[str, ...], probed: tuple[tuple[str, str], ...]) -> None:
+def _mark(request: Request, audited: Probed, probed: Probed) -> None:
     """Note in a request by which rules the page was foreseen that it is from; spiders copy ``Response.meta``."""
     for key in OWN_KEYS:
         request.meta.pop(key, None)

@@ -7,32 +7,38 @@ logged, and the request is sent.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import OrderedDict
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import create_looping_call
 
-from dedupcrawl.crawl.audit_manager import AGAIN, FOUND_ON_PROBE, LATE, POSTPONED, THROUGH, AuditManager
+from dedupcrawl.crawl.audit_manager import AuditManager
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup
+from dedupcrawl.crawl.foreseen_requests import (
+    AGAIN,
+    FOUND_ON_PROBE,
+    LATE,
+    POSTPONED,
+    THROUGH,
+    Probed,
+    RequestOutcome,
+    RequestState,
+    content_of,
+    is_touchable,
+    purpose_of,
+)
 from dedupcrawl.crawl.pattern_manager import RULE, PatternManager
-from dedupcrawl.crawl.responses import SKIP
+from dedupcrawl.crawl.rule_summary import log_requests, log_rules, rule_row
 from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
 from dedupcrawl.decision import Status, Verdict
-from dedupcrawl.detectors.base import DUPLICATE_RELATIONS
 from dedupcrawl.errors import StoreError
+from dedupcrawl.fingerprinting import without_fragment
 from dedupcrawl.foresee.foresight import ForesightRegistry, exchange
-from dedupcrawl.foresee.rule_learner import SITE_WIDE, UNKNOWN
-from dedupcrawl.foresee.url_rules import discarder_rule
-from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.sites.registrable_domain import site_of
-from dedupcrawl.utils.formatting import share
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Iterable, Sequence
@@ -56,40 +62,7 @@ PROBE_SHARE = 0.05  #: of the foreseen requests that are sent all the same with 
 LAST_PRIORITY = -1_000_000  #: of requests that are postponed
 MAX_REQUESTS = 512  #: requests whose pages may still be judged
 MAX_EXCHANGE_SECONDS = 60.0  #: between two exchanges of evidence, unless a third of the lease is less
-
-SUMMARY_RULES = 5  #: in the summary of the log
 RECORDED_RULES = 200  #: in the report
-
-_OBSERVED = (
-    'DEDUP_FORESEE = "skip" does not send such requests (%(probes)d were compared, %(probes_wrong)d were no copies)'
-)
-_ACTED = (
-    "%(skipped)d were not sent; %(probes)d were, %(probes_wrong)d of these are no copies; %(revoked)d rules revoked"
-)
-
-#: Reasons of unchecked pages that say nothing about the page.
-_NO_EVIDENCE = frozenset(("skip", "store", "claimed", "error", "no-response", "other-item", "other-page", "soft-404"))
-
-
-class RequestOutcome(Enum):
-    """What is done with a request."""
-
-    SENT = "sent"
-    POSTPONED = "postponed"  #: it is sent when no other requests are left
-    SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True)
-class RequestState:
-    """A request that was sent, until its page is judged."""
-
-    purpose: str  #: name of its callback
-    page: ForeseenPage | None = None  #: the page that it was foreseen to repeat
-    rules: tuple[str, ...] = ()  #: that are probed by it
-    through: tuple[str, ...] = ()  #: rules whose last probes led to it
-    again: str = ""  #: key of the stored request, in hexadecimal digits
-    is_touchable: bool = False  #: whether it could have been skipped
-    form: int = 0  #: hash of the canonical form of its URL; 0: no rule acts
 
 
 class ForesightManager:
@@ -129,10 +102,9 @@ class ForesightManager:
         self._changed: set[str] = set()  # sites that were learnt about since the last exchange
         self._is_owed_last = False  # whether what is owed was tried at the end
         self._logged: set[str] = set()  # rules
-        self._background = BackgroundTaskGroup()
+        self._background = BackgroundTaskGroup()  # of what may send requests
         self._decided = 0  # requests
         self._copies = self._copy_bytes = 0  # dropped pages, and the bytes of their bodies
-        self._works = 0  # coroutines that may send requests
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
         self._is_closed = False
         if self._mode:
@@ -146,11 +118,6 @@ class ForesightManager:
         if self._mode == "skip":
             connect(self.spider_idle, signals.spider_idle)
 
-    @property
-    def registry(self) -> ForesightRegistry:
-        """The rules of the crawl."""
-        return self._registry
-
     # -- requests -----------------------------------------------------------------------------
 
     async def decide(self, request: Request) -> RequestOutcome:
@@ -160,7 +127,9 @@ class ForesightManager:
         await self._know(site)
         meta, rules = request.meta, self._registry.rules(site)
         form = rules.form(request.url, purpose) if self._changes_crawl else 0
-        state = RequestState(purpose, through=tuple(meta.get(THROUGH, ())), again=meta.get(AGAIN, ""), form=form)
+        state = RequestState(
+            purpose, through=tuple(map(tuple, meta.get(THROUGH, ()))), again=meta.get(AGAIN, ""), form=form
+        )
         if is_touchable(request):
             state = replace(state, is_touchable=True)
             page = rules.predict(request.url, purpose)
@@ -252,7 +221,7 @@ class ForesightManager:
     def _as_probe(self, request: Request, site: str, state: RequestState) -> RequestState:
         """Return the state of a request that is sent again, for an audit or after a rule was refuted."""
         page = self._registry.rules(site).predict(request.url, state.purpose)
-        return replace(state, page=page, rules=state.through, through=())
+        return replace(state, page=page, rules=tuple(text for _, text in state.through), through=())
 
     def _waits(self, request: Request, form: int) -> bool:
         """Whether a page of the same canonical form is under way, whose verdict tells whether this is a copy."""
@@ -264,7 +233,7 @@ class ForesightManager:
     def _send(self, request: Request, state: RequestState) -> None:
         if self._patterns is not None:
             self._patterns.sent(request)
-        self._requests[request.url.partition("#")[0]] = state
+        self._requests[without_fragment(request.url)] = state
         while len(self._requests) > MAX_REQUESTS:
             self.forget(next(iter(self._requests)))
         if state.form:
@@ -272,7 +241,7 @@ class ForesightManager:
 
     def forget(self, url: str) -> RequestState | None:
         """Forget a request: its page will not be judged. Return its state."""
-        state = self._requests.pop(url.partition("#")[0], None)
+        state = self._requests.pop(without_fragment(url), None)
         if state is not None and state.form and self._under_way.get(state.form) == url:
             del self._under_way[state.form]
         return state
@@ -293,15 +262,14 @@ class ForesightManager:
         if state is not None and state.again:
             self._start(self._audits.done(site_of(url), state.again))
 
-    def probed_by(self, url: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """Return the rules that the request of a page probes in the audit, and those before it with their site."""
-        state = self._requests.get(url.partition("#")[0])
+    def probed_by(self, url: str) -> tuple[Probed, Probed]:
+        """Return the rules that the request of a page probes in the audit, and those before it."""
+        state = self._requests.get(without_fragment(url))
         if state is None or not state.rules:
             return (), ()
-        if state.again:
-            return state.rules, ()
         site = site_of(url)
-        return (), tuple((site, text) for text in state.rules)
+        probed = tuple((site, text) for text in state.rules)
+        return (probed, ()) if state.again else ((), probed)
 
     # -- verdicts -----------------------------------------------------------------------------
 
@@ -323,7 +291,9 @@ class ForesightManager:
         if state.page is not None or state.rules:
             self._count_probe(url, state, is_copy=not verdict.keep)
         if verdict.keep and state.through and verdict.status is Status.UNIQUE:
-            self._refuted(site, self._rules_with(site, state.through), f"{url} was reached through its copies only")
+            for origin in {each for each, _ in state.through}:
+                rules = self._rules_with(origin, [text for each, text in state.through if each == origin])
+                self._refuted(origin, rules, f"{url} was reached through its copies only")
         if verdict.keep:
             self._kept[url] = content, state
             while len(self._kept) > MAX_REQUESTS:
@@ -437,12 +407,12 @@ class ForesightManager:
         """Handle Scrapy's signal: audit the rules; raises ``DontCloseSpider`` until that is done."""
         if not self._is_owed_last:  # once: a store that is still away must not keep the crawl open
             self._is_owed_last = self._send_owed()
-        if not self._works:
+        if not self._background.running:
             for site, probes, unverified in self._audits.next_probes():
-                self._start(self._audits.send_probes(site, probes))
+                self._start(self._audits.send_probes(site, [*probes]))
                 if unverified:
                     self._start(self._send_unverified(site, unverified))
-        if self._works:
+        if self._background.running:
             raise DontCloseSpider
         engine = self._crawler.engine
         if engine is not None and not engine.spider_is_idle():
@@ -455,22 +425,12 @@ class ForesightManager:
 
     def sum_up(self) -> None:
         """Log how many requests were foreseen, and by which rules; record these."""
-        counts, foreseen = self._stats.counts, self._stats.counts["foreseen"]
-        if not foreseen:
-            return
-        message = (
-            "Foreseen: %(foreseen)d of %(all)d requests (%(share)s) lead to copies of pages of this crawl; %(fate)s"
-        )
-        fate = _OBSERVED if self._mode == "observe" else _ACTED
-        numbers = {name: counts[name] for name in ("skipped", "probes", "probes_wrong", "revoked")}
-        what = {"foreseen": foreseen, "all": self._decided, "share": share(foreseen, self._decided)}
-        logger.info(message, {**what, "fate": fate % numbers}, extra={"spider": self._crawler.spider})
-        for site, rule in self.used_rules()[:RECORDED_RULES]:
-            self._recorder.record_rule(rule_row(site, rule))
-        shown = [f"{rule.text} ({rule.numbers})" for _, rule in self.used_rules()]
-        more = f", and {len(shown) - SUMMARY_RULES} more" if len(shown) > SUMMARY_RULES else ""
-        rules = {"rules": ", ".join(shown[:SUMMARY_RULES]) + more}
-        logger.info("Rules: %(rules)s", rules, extra={"spider": self._crawler.spider})
+        if self._stats.counts["foreseen"]:
+            log_requests(self._crawler, self._stats.counts, self._decided, is_observed=self._mode == "observe")
+            used = self.used_rules()
+            log_rules(self._crawler, [rule for _, rule in used])
+            for site, rule in used[:RECORDED_RULES]:
+                self._recorder.record_rule(rule_row(site, rule))
 
     def used_rules(self) -> list[tuple[str, RuleState]]:
         """Return the rules that have foreseen a page with their sites, the most useful first."""
@@ -531,14 +491,7 @@ class ForesightManager:
             await self._guarded(self._audits.expire())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        self._works += 1
-        self._background.start(self._counted(work))
-
-    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await self._guarded(work)
-        finally:
-            self._works -= 1
+        self._background.start(self._guarded(work))
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine that calls the store; what failed is done with a later exchange, or in the next crawl."""
@@ -548,53 +501,3 @@ class ForesightManager:
             return
         except Exception as error:  # noqa: BLE001  # an error of ours must not end the crawl
             self._stats.crashed("the rules of a site", error)
-
-
-def rule_row(site: str, rule: RuleState) -> RuleRow:
-    """Return a rule as the report shows it."""
-    discarder = None if rule.scope == SITE_WIDE else discarder_rule(rule.text)
-    return RuleRow(
-        site=site,
-        text=rule.text,
-        groups=rule.good,
-        requests=rule.requests,
-        probes=rule.probes,
-        wrong=rule.wrong,
-        active=rule.is_active,
-        copy=rule.example[0],
-        of=rule.example[1],
-        discarder="" if discarder is None else json.dumps(discarder),
-    )
-
-
-def purpose_of(request: Request) -> str:
-    """Return what a request is for: pages of different callbacks are not compared."""
-    name = str(getattr(request.callback, "__name__", request.callback or ""))
-    return "" if name == "parse" else name
-
-
-def is_touchable(request: Request) -> bool:
-    """Whether a request may be postponed or skipped.
-
-    Not: seeds, other methods than GET, ``dedup_skip``, ``dont_filter``, files of pipelines, and what is sent again for
-    an audit.
-    """
-    meta = request.meta
-    is_seed = not meta.get("depth") and (meta.get("is_start_request", False) or "depth" not in meta)
-    is_own = POSTPONED in meta or (AGAIN in meta and THROUGH not in meta)
-    return (
-        request.method == "GET"
-        and (is_own or not (request.dont_filter or is_seed or AGAIN in meta))
-        and not meta.get(SKIP)
-        and request.callback is not NO_CALLBACK
-    )
-
-
-def content_of(verdict: Verdict) -> int | None:
-    """Return a hash that copies of one content share, or ``UNKNOWN``; None if the verdict says nothing."""
-    if verdict.reason in _NO_EVIDENCE:
-        return None
-    is_copy = not verdict.keep and verdict.relation in DUPLICATE_RELATIONS
-    if is_copy or (verdict.status is Status.UNIQUE and verdict.keep):
-        return hash(verdict.cluster)
-    return UNKNOWN if verdict.status is Status.UNCHECKED else hash(("own", verdict.url))

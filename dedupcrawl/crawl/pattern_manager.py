@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedupcrawl.fingerprinting import without_fragment
 from dedupcrawl.foresee.patterns import SitePatternCounts, extended
 from dedupcrawl.foresee.soft_404 import SOFT_404
 from dedupcrawl.sites.registrable_domain import site_of
@@ -58,7 +59,7 @@ class PatternManager:
 
     def sent(self, request: Request) -> None:
         """Remember a request that is sent."""
-        site, url = site_of(request.url), _key(request.url)
+        site, url = site_of(request.url), without_fragment(request.url)
         counts = self._sites.get(site)
         if counts is None:
             if len(self._sites) >= MAX_SITES:
@@ -72,7 +73,7 @@ class PatternManager:
 
     def answered(self, url: str) -> None:
         """Count a page that was downloaded."""
-        sent = self._sent.get(_key(url))
+        sent = self._sent.get(without_fragment(url))
         if sent is not None:
             self._sites[sent.site].answered(sent.pattern)
 
@@ -80,7 +81,7 @@ class PatternManager:
         """Note in a request on what page it was found; spiders copy ``Response.meta``."""
         for key in (TRAIL, IDLE):
             request.meta.pop(key, None)
-        sent = self._sent.get(_key(found_on))
+        sent = self._sent.get(without_fragment(found_on))
         if sent is not None:
             request.meta[TRAIL] = list(sent.trail)
             if sent.is_idle:
@@ -95,7 +96,7 @@ class PatternManager:
         is_productive = verdict.keep or verdict.of == verdict.url
         if verdict.reason == SOFT_404 or not is_productive:
             return ()
-        site, url = site_of(verdict.url), _key(verdict.url)
+        site, url = site_of(verdict.url), without_fragment(verdict.url)
         counts = self._sites.get(site)
         if counts is None:
             return ()
@@ -108,7 +109,3 @@ class PatternManager:
         again = tuple(skipped.intersection(trail))
         skipped.difference_update(again)
         return again
-
-
-def _key(url: str) -> str:
-    return url.partition("#")[0]

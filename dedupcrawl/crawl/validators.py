@@ -99,8 +99,7 @@ class RevalidationManager:
         self._unchanged: dict[str, set[bytes]] = {}  # keys by site, of this worker
         self.pages: WeakKeyDictionary[Request, KnownPage] = WeakKeyDictionary()  #: of the requests that were sent
         self._queue: TurnQueue[RevisitState | UnchangedPage] = TurnQueue(self._store)
-        self._background = BackgroundTaskGroup()
-        self._works = 0  # coroutines that may make requests
+        self._background = BackgroundTaskGroup()  # of what may make requests
         self._is_checked = False  # whether the trust was read again at the end
         self._turns: list[int] = []  # of the next new pages
         self._chance = Random()  # noqa: S311  # spreads the probes
@@ -268,7 +267,6 @@ class RevalidationManager:
         engine.crawl(request)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        self._works += 1
         self._background.start(self._guarded(work))
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
@@ -278,15 +276,13 @@ class RevalidationManager:
             self._stats.count("not_modified/errors")
         except Exception as error:  # noqa: BLE001  # an error of ours must not end a crawl
             self._stats.crashed("a conditional request", error)
-        finally:
-            self._works -= 1
 
     def spider_idle(self) -> None:
         """Handle Scrapy's signal: keep the crawl open while requests may have to be made again."""
         if not self._is_checked and self._unchanged:
             self._is_checked = True
             self._start(self._check_trust())
-        if self._works:
+        if self._background.running:
             raise DontCloseSpider
 
     async def _check_trust(self) -> None:
@@ -345,10 +341,6 @@ class RevalidationManager:
         """Store what is left, and remove the requests that need not be made again."""
         await self._queue.drain()
         self._stats.log_not_modified()
+        write = self._client.dedup.store.notes.write
         for site, keys in self._unchanged.items():
-            await self._guarded_removal(site, keys)
-
-    async def _guarded_removal(self, site: str, keys: set[bytes]) -> None:
-        self._works += 1
-        notes = self._client.dedup.store.notes
-        await self._guarded(self._client.call(notes.write, UNCHANGED, site, dict.fromkeys(keys), 2 * MAX_VALIDATORS))
+            await self._guarded(self._client.call(write, UNCHANGED, site, dict.fromkeys(keys), 2 * MAX_VALIDATORS))

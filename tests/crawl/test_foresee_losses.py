@@ -46,6 +46,19 @@ def test_pages_that_only_copies_in_the_middle_lead_to_are_found(site: Site, run:
     assert crawled.dedup["revoked"] >= 1
 
 
+def test_pages_of_another_site_that_only_copies_lead_to_are_found(site: Site, run: Run) -> None:
+    """A page of another site says that the rule of this one is wrong."""
+    urls = shop(site, MANY)
+    hidden = range(2 * LEARNT, MANY - 20)
+    for number in hidden:
+        link = site.put(f"/hidden/{number}", plain(f"H{number}", text(5000 + number)))
+        elsewhere = link.replace("127.0.0.1", "localhost")
+        site.put(f"/item/{number}?ref=b", plain(f"T{number}", text(number), elsewhere))
+    crawled = run(urls=urls, settings=settings("skip"))
+
+    assert set(titles(crawled)) >= {f"H{number}" for number in hidden}
+
+
 def test_another_spider_that_shares_the_store_leaves_skipped_requests_alone(site: Site, tmp_path: Path) -> None:
     """It would make no items of their pages, and the spider that has skipped them would lose them."""
     crawls = Interrupted(site, tmp_path, DEDUP_NAMESPACE="shared")
