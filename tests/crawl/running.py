@@ -28,7 +28,7 @@ PATIENCE = 600.0  #: seconds that a crawl may take
 #: Pages come one after the other, in the order of their links, however busy the machine is.
 IN_TURN: Mapping[str, Any] = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
 #: The same, and so slowly that no two pages are judged together: a site teaches nothing to the pages of one batch.
-ONE_BY_ONE: Mapping[str, Any] = {**IN_TURN, "DOWNLOAD_DELAY": 2 * BATCH_SECONDS, "RANDOMIZE_DOWNLOAD_DELAY": False}
+ONE_BY_ONE: Mapping[str, Any] = {**IN_TURN, "DOWNLOAD_DELAY": 2 * BATCH_SECONDS, "DOWNLOAD_DELAY_JITTER": 0}
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def test_a_crawl_warns_of_many_siblings_of_one_text_among_other_pages(tmp_path: 
     urls = [server.put(f"/story/{number}", plain(f"Story {number}", text(number))) for number in range(60)]
     terms = text(1000)
     urls += [server.put(f"/offer/{number}", plain(f"Offer {7919 * number}", terms)) for number in range(55)]
-    settings = {**ONE_BY_ONE, "DEDUP_REPORT": str(tmp_path / "report.html"), "DEDUP_SITE_MEMORY": False}
+    settings = {**IN_TURN, "DEDUP_REPORT": str(tmp_path / "report.html"), "DEDUP_SITE_MEMORY": False}
     crawled = crawl(tmp_path, "Plainly", urls=urls, settings=settings)
     [line] = crawled.lines("", "WARNING")
     site = server.base.removeprefix("http://")
