@@ -72,6 +72,7 @@ def description() -> str:
     """Return ``README.md`` with absolute links: on PyPI there are no other files of the repository."""
     source = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["urls"]["Source"]
     text = Path("README.md").read_text("utf-8")
+    text = re.sub(r"((?:src|srcset)=\")(?!https?:)", rf"\g<1>{source}/raw/main/", text)
     text = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/raw/main/", text)
     return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/blob/main/", text)
 

@@ -45,7 +45,7 @@ class MinHash(Detector):
 
     Each slot of two sketches agrees with probability J, the Jaccard similarity (Broder, *On the resemblance and
     containment of documents*, 1997). :mod:`~dedupcrawl.detectors.lsh` names the sources of sketch and bands. The
-    defaults were measured on labelled pages (docs/methods.md).
+    defaults were measured on labelled pages (docs/methods-measured.md).
 
     Sketch, little-endian: ``B`` tag 0x4D, ``I`` length in characters, ``I`` shingles, then one byte per slot.
     The similarity is the share of agreeing slots, corrected for chance.

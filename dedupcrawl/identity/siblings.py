@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from dedupcrawl.identity.identity_codec import Identity
 
 
-# Chosen on generated sites and on made copies of labelled pages (docs/methods.md, "Siblings").
+# Chosen on generated sites and on made copies of labelled pages (docs/methods-siblings.md, "Siblings").
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles over one text differ if each has that many telling tokens of its own
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself

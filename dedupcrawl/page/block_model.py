@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-# Chosen by F1 by page type and by the copies missed on reprints, on hosts that were not trained on (docs/methods.md).
+# Chosen by F1 by page type and by the copies missed on reprints, on hosts that were not trained on
+# (docs/methods-reading.md, "Block model").
 MIN_GAIN = 0.12  #: F1 that the gate must expect of the model's choice for it to replace that of the rules
 MIN_PROMISED_GAIN = 0.03  #: minimum gain on pages of other kinds, on which the model is the better reader
 MIN_PAGE_BYTES = 1000  #: bytes of text; shorter pages were hardly among the labelled ones

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from dedupcrawl.page.options import ReadOptions
 
 
-# Measured on the labelled page sets aeb and cwced (docs/methods.md, "The readers compared").
+# Measured on the labelled page sets aeb and cwced (docs/methods-reading.md, "The readers compared").
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_TITLED = 4  #: characters of a line that names a page because it is a part of its title
 MIN_FOUND = 0.5  #: share of the text that the block model chose, which the rules must have found to be compared
@@ -83,7 +83,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     """Read a page by the link rules and the choice of one container.
 
     Source: the block model and link rules of "Web page noise elimination by blocks"; the choice of the
-    container is described in docs/methods.md.
+    container is described in docs/methods-reading.md.
 
     Args:
         root: the ``<html>`` element.

@@ -14,7 +14,7 @@ Class and id (:func:`side_kind`) and first or last words of a block (:func:`is_c
 site while the article stays the same. A word alone proves nothing. It is used only in its typical position: a
 pointer where links are a large part of the block, a credit or a notice at the beginning or end of the main
 text, a caption by the agency in brackets at its end. The word lists were collected from the labelled page
-sets aeb and cwced (docs/methods.md), the byte limits chosen on them.
+sets aeb and cwced (docs/methods-reading.md), the byte limits chosen on them.
 """
 
 from __future__ import annotations

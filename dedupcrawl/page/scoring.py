@@ -5,7 +5,7 @@ against the container. All data of containers are flat lists with one entry a co
 children, so a sum over all descendants is one pass backwards.
 
 Numeric constants without another source were chosen by F1 on the labelled page sets aeb and cwced, and by the
-copies missed on the labelled reprints (docs/methods.md, "Container choice" and "The readers compared").
+copies missed on the labelled reprints (docs/methods-reading.md, "Container choice" and "The readers compared").
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 LAYOUT_BYTES = 4  #: of a signature
 
-# Chosen on pairs of pages of wcxb (docs/methods.md, "Layout").
+# Chosen on pairs of pages of wcxb (docs/methods-reading.md, "Layout").
 FIRST = 4  #: number of the first containers of a page
 NEXT = 8  #: number of these and the next ones
 INNER = 3  #: containers around the main text that are inner ones
@@ -80,8 +80,8 @@ def layout_signature(elements: Sequence[str], parents: Sequence[int], main: int)
 REMOVED_BYTES = 6  #: of a signature
 PARTS = 8 * (REMOVED_BYTES - 1)  #: partitions, a bit each
 UNIT = 16  #: of the first byte
-#: A longer text that was read is no small part: the comments on a long article may be longer (docs/methods.md, "Little
-#: read").
+#: A longer text that was read is no small part: the comments on a long article may be longer
+#: (docs/methods-reading.md, "Little read").
 MAX_READ_BYTES = 6000
 
 _SHINGLE = 16  #: bytes: about three words, or five Chinese characters
@@ -155,7 +155,7 @@ def files_signature(texts: Sequence[str]) -> bytes:
 
 EVIDENCE = "layout"  #: key of the evidence of a verdict
 SAME, OTHER = "same", "other"
-MIN_EQUAL_PARTS = 2  #: of four, measured on pairs of pages of wcxb (docs/methods.md, "Layout")
+MIN_EQUAL_PARTS = 2  #: of four, measured on pairs of pages of wcxb (docs/methods-reading.md, "Layout")
 
 _UNKNOWN = bytes(LAYOUT_BYTES)
 _FLAG = 0x80  #: bit that no layout has: of its first byte with removed text, of its second byte with files

@@ -13,8 +13,8 @@ schema.org (``DiscussionForumPosting``, ``QAPage``), by its generator, or by the
 post.
 The words "post", "comment" and "thread" alone prove nothing, because blogs use them too.
 
-The signs were chosen on one half of the hosts of the labelled set wcxb and tried on the other (docs/methods.md,
-"Container choice" and "Discussions").
+The signs were chosen on one half of the hosts of the labelled set wcxb and tried on the other
+(docs/methods-reading.md, "Container choice" and "Discussions").
 """
 
 from __future__ import annotations

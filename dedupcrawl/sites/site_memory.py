@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dedupcrawl.page.model import Page
     from dedupcrawl.stores.site_tables import SiteTables
 
-# Chosen on part "tune" of benchmarks.sites (docs/methods.md, "Site memory").
+# Chosen on part "tune" of benchmarks.sites (docs/methods-siblings.md, "Site memory").
 KNOWN_PAGES = 3  #: a line on at least so many counted pages is repeated text
 MIN_OWN_BYTES = 200  #: of lines that no page of the site had before: with less, a page does not count
 MIN_OWN_SHARE = 0.1  #: the same as a share of its text

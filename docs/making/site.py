@@ -1,6 +1,7 @@
 """Build the documentation in both languages: ``python docs/making/site.py``. A broken link is an error.
 
 ``python docs/making/site.py --renew-blocks`` copies the code blocks of the English pages into their translations.
+``--renew-links`` makes links to an entry of an overview page lead to the section that the entry names.
 
 The Chinese site has every page: ``docs/zh`` where there is a translation, else the English page with a notice. So every
 link and the switch of language lead to the same page. Both sites are built by Zensical from ``mkdocs.yml``;
@@ -24,13 +25,15 @@ from lxml import html
 from markdown.extensions.toc import slugify, unique  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 CHINESE = DOCS / "zh"
 _HEADING = re.compile(r"^(?P<level>#+) (?P<text>.+)$", re.MULTILINE)
 _CODE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
+#: An entry of an overview page: an anchor that links lead to, and the section that has its text.
+_ENTRY = re.compile(r'<a id="(?P<anchor>[\w-]+)"></a>\[[^\]]+\]\((?P<section>[\w-]+\.md#[\w-]+)\)')
 _NOT_COPIED = shutil.ignore_patterns("zh", "making", "*.py", "__pycache__")
 
 
@@ -39,10 +42,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build the documentation in both languages.")
     parser.add_argument("--site-dir", type=Path, default=ROOT / "site", help="folder to write to; it is replaced")
     parser.add_argument("--renew-blocks", action="store_true", help="copy code blocks into the Chinese pages, no site")
+    parser.add_argument("--renew-links", action="store_true", help="make links lead to sections, not entries; no site")
     options = parser.parse_args()
+    if options.renew_links:
+        for page in linking():
+            page.write_text(relinked(page.read_text("utf-8"), entries()), "utf-8")
     if options.renew_blocks:
         for page, original in translations():
             page.write_text(renewed(page.read_text("utf-8"), original.read_text("utf-8"), page.name), "utf-8")
+    if options.renew_links or options.renew_blocks:
         return
     site: Path = options.site_dir
     shutil.rmtree(site, ignore_errors=True)
@@ -114,6 +122,30 @@ def _build(folder: Path, config: dict[str, Any], site: Path) -> None:
         sys.exit(f"{folder.name}: {done.stdout}{done.stderr.partition('Traceback')[0]}")
     site.mkdir(parents=True, exist_ok=True)
     shutil.copytree(folder / "site", site, dirs_exist_ok=True)
+
+
+# -- links to entries ---------------------------------------------------------------------------
+
+
+def entries() -> dict[str, str]:
+    """Return the section that each entry of an overview page names: ``{"settings.md#dedup_ttl": "…md#dedup_ttl"}``."""
+    return {
+        f"{page.name}#{entry['anchor']}": entry["section"]
+        for page in sorted(DOCS.glob("*.md"))
+        for entry in _ENTRY.finditer(page.read_text("utf-8"))
+    }
+
+
+def relinked(text: str, sections: Mapping[str, str]) -> str:
+    """Return a page whose links lead to the sections themselves; ``sections`` is what :func:`entries` returns."""
+    link = re.compile(r"(\]\((?:[\w.-]+/)*)([\w-]+\.md#[\w-]+)(?=\))")
+    return link.sub(lambda found: found[1] + sections.get(found[2], found[2]), text)
+
+
+def linking() -> list[Path]:
+    """Return the pages and templates that may link to an entry."""
+    made = (ROOT / "docs" / "making").glob("*.md.j2")
+    return sorted([*ROOT.glob("*.md"), *ROOT.glob("examples/**/*.md"), *DOCS.rglob("*.md"), *made])
 
 
 # -- Chinese pages ------------------------------------------------------------------------------

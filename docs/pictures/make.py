@@ -1,4 +1,4 @@
-"""Creates the screenshots of the documentation: ``python docs/pictures/make.py``, with Chromium on the PATH.
+"""Creates the screenshots of the documentation: ``python docs/pictures/make.py [NAME …]``, with Chromium on the PATH.
 
 The sites of the demo are served and crawled as in the tutorial. The screenshots show the report of that crawl,
 and the output of ``dedupcrawl inspect`` for one page.
@@ -6,6 +6,7 @@ and the output of ``dedupcrawl inspect`` for one page.
 
 from __future__ import annotations
 
+import argparse
 import io
 import shutil
 import subprocess
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 MOST_BYTES = 150_000
 _SIZE = (1280, 900)
+_TOP = (1120, 590)  #: what a report says first, for the first screen of the documentation
+_BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 _CRAWL = ("DOWNLOAD_DELAY=0", "AUTOTHROTTLE_ENABLED=0", "DEDUP_REPORT=report.html", "DEDUP_STORE=lmdb://store")
 
 
@@ -48,6 +51,10 @@ class Shot:
 
 
 SHOTS = (
+    Shot("report-top", "report.html", _TOP),
+    Shot("report-top-dark", "report.html", _TOP, dark=True),
+    Shot("report-top.zh", "report.html", _TOP, locale="zh-CN"),
+    Shot("report-top-dark.zh", "report.html", _TOP, dark=True, locale="zh-CN"),
     Shot("report", "report.html"),
     Shot("report-dark", "report.html", dark=True),
     Shot("report-phone", "report.html", size=(390, 844)),
@@ -66,10 +73,24 @@ SHOTS = (
 
 
 def main() -> None:
-    """Create all screenshots."""
+    """Create the screenshots that are named, or all."""
+    asked = _asked()
     with tempfile.TemporaryDirectory() as folder, crawled(Path(folder)), browser() as chromium:
-        for shot in SHOTS:
+        for shot in asked:
             keep(shot, photograph(chromium, shot, Path(folder) / shot.file))
+
+
+def _asked() -> list[Shot]:
+    """Return the screenshots that the command line names; exit if they cannot be made."""
+    parser = argparse.ArgumentParser(description="Create the screenshots of the documentation.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="screenshots to create; none: all")
+    names = set(parser.parse_args().names)
+    unknown = names - {shot.name for shot in SHOTS}
+    if unknown:
+        parser.error(f"there is no screenshot {min(unknown)}")
+    if not subprocess.run(["fc-list", ":lang=zh"], check=True, capture_output=True).stdout:  # noqa: S607
+        parser.error("there is no font with Chinese characters, such as fonts-noto-cjk of Debian")
+    return [shot for shot in SHOTS if not names or shot.name in names]
 
 
 @contextmanager
@@ -100,7 +121,7 @@ _MAIN = "from dedupcrawl.cli import main; main()"
 def browser() -> Iterator[Browser]:
     """Start the Chromium of this machine."""
     with sync_playwright() as playwright:
-        path = shutil.which("chromium") or shutil.which("google-chrome")
+        path = next(filter(None, map(shutil.which, _BROWSERS)), None)
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         try:
             yield chromium

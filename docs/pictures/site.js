@@ -7,3 +7,11 @@ const reach = () => {
 };
 reach();
 new MutationObserver(reach).observe(document.body, { childList: true, subtree: true });
+// An overview page has an anchor for each section that was once its own: a link from elsewhere leads on to the section.
+const lead = () => {
+  const entry = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const link = entry && entry.matches("a[id]:empty:not([href])") && entry.nextElementSibling;
+  if (link && link.matches("a[href*='#']")) location.replace(link.href);
+};
+lead();
+addEventListener("hashchange", lead);

@@ -57,7 +57,7 @@ class Section:
     def links(self) -> set[str]:
         """Where links to other pages go, and pictures are: as seen from the folder of the English pages."""
         found = {link.removeprefix("../").replace("docs/zh/", "docs/") for link in _LINK.findall(self.text)}
-        return {re.sub(r"\.zh(?:-CN)?(\.\w+)$", r"\1", link) for link in found if not link.startswith("#")}
+        return {re.sub(r"\.zh(?:-CN)?(\.\w+)(?=#|$)", r"\1", link) for link in found if not link.startswith("#")}
 
     @property
     def figures(self) -> set[str]:

@@ -22,7 +22,7 @@ import sys
 from setuptools import build_meta
 print(sys.argv[1] + "/" + build_meta.prepare_metadata_for_build_wheel(sys.argv[1]), file=sys.stderr)
 """
-TARGET = re.compile(r"\]\(([^)\s]+)|(?:src|href)=[\"']([^\"']+)")
+TARGET = re.compile(r"\]\(([^)\s]+)|(?:src|srcset|href)=[\"']([^\"']+)")
 
 
 @pytest.fixture(scope="module")

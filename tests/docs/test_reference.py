@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "dedupcrawl"
+SETTINGS_PAGES = sorted(path.name for path in DOCS.glob("settings-*.md"))
 
 
 def headings(page: str, level: int = 2) -> list[str]:
@@ -44,6 +45,12 @@ def headings(page: str, level: int = 2) -> list[str]:
 def section(page: str, heading: str) -> str:
     text = (DOCS / page).read_text("utf-8")
     return re.split(r"^#+ ", text.partition(f"# {heading}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def section_of(setting: str) -> str:
+    """Return the section of a setting."""
+    (found,) = [page for page in SETTINGS_PAGES if setting in headings(page)]
+    return section(found, setting)
 
 
 def rows(text: str) -> list[list[str]]:
@@ -63,12 +70,12 @@ def names(text: str) -> set[str]:
 
 
 def test_every_setting_has_a_section_and_no_other_has() -> None:
-    assert sorted(headings("settings.md")) == sorted(SETTINGS)
+    assert sorted(each for page in SETTINGS_PAGES for each in headings(page)) == sorted(SETTINGS)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_section_of_a_setting_begins_with_its_default_and_type_and_has_an_example(setting: str) -> None:
-    text = section("settings.md", setting)
+    text = section_of(setting)
     found_default = re.match(r"\nDefault: (.+?) · type: (.+)\n\n", text)
     assert found_default, text[:100]
     assert "```" in text, "an example"
@@ -76,7 +83,7 @@ def test_a_section_of_a_setting_begins_with_its_default_and_type_and_has_an_exam
 
 def test_defaults_are_those_of_the_configuration() -> None:
     for field in fields(Config):
-        found_default = re.search(r"Default: `(.+?)`", section("settings.md", f"DEDUP_{field.name.upper()}"))
+        found_default = re.search(r"Default: `(.+?)`", section_of(f"DEDUP_{field.name.upper()}"))
         assert found_default
         default = getattr(Config(), field.name)
         shown = ast.literal_eval(found_default[1])

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
     from tests.browser import Tab
 
-PAGES = ("index.html", "tutorial.html", "how-it-decides.html", "settings.html", "troubleshooting.html", "claims.html")
+PAGES = (
+    "index.html",
+    "tutorial.html",
+    "how-it-decides.html",
+    "your-site.html",
+    "settings.html",
+    "settings-state.html",
+    "methods.html",
+    "troubleshooting.html",
+    "claims.html",
+)
 SCHEMES = "[data-md-component=palette] label"  #: the button for the other colour scheme
 #: Words that a reader types, and the pages that must be among the first results.
 FOUND = {
@@ -35,19 +45,19 @@ FOUND = {
         "pagination": "your-site.html",
         "javascript": "your-site.html",
         "scrapyd": "shared.html",
-        "DEDUP_TTL": "settings.html#dedup_ttl",
+        "DEDUP_TTL": "settings-state.html#dedup_ttl",
     },
     "zh/": {
-        "近似重复": "methods.html",
-        "特征码": "methods.html",
+        "近似重复": "methods-minhash.html",
+        "特征码": "methods-chinese.html",
         "布隆过滤器": "your-site.html",
-        "链接密度": "methods.html",
+        "链接密度": "methods-reading.html",
         "覆盖": "developing.html",
         "重置": "developing.html",
-        "命名空间": "settings.html#dedup_namespace",
+        "命名空间": "settings-state.html#dedup_namespace",
         "翻页": "your-site.html",
         "csv": "crawling.html",
-        "DEDUP_TTL": "settings.html#dedup_ttl",
+        "DEDUP_TTL": "settings-state.html#dedup_ttl",
     },
 }
 
@@ -135,6 +145,18 @@ def test_a_page_that_is_opened_in_the_dark_is_dark(origin: str, language: str) -
         tab.open(f"{origin}/{language}{PAGES[0]}")
         assert (scheme_of(tab), tab.grave()) == ("slate", [])
         assert [url for url in tab.requests if not url.startswith(f"{origin}/")] == []
+        assert tab.errors == []
+
+
+@pytest.mark.parametrize("language", FOUND)
+def test_a_link_to_an_entry_of_an_overview_opens_its_section(origin: str, language: str) -> None:
+    with browsing() as tab:
+        for entry, section in [("settings.html#dedup_ttl", "settings-state.html#dedup_ttl"),
+                               ("methods.html#detectors", "methods-measured.html#detectors-compared")]:  # fmt: skip
+            tab.page.goto(f"{origin}/{language}{entry}")
+            tab.page.wait_for_url(f"{origin}/{language}{section}")
+        tab.page.goto(f"{origin}/{language}settings.html#requests")
+        assert tab.page.url.endswith("/settings.html#requests")
         assert tab.errors == []
 
 
