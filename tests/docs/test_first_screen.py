@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 from PIL import Image
 
 from tests.data import ROOT
 from tests.docs.blocks import blocks_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Pages, and the names of their pictures for light and dark.
 PAGES = {
@@ -62,3 +66,14 @@ def brightness(picture: Image.Image) -> float:
     """Return the mean brightness, from 0 (black) to 1 (white)."""
     small = picture.convert("L").resize((1, 1), Image.Resampling.BOX)
     return float(small.tobytes()[0]) / 255
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs" / "pictures").glob("*.svg")), ids=lambda path: path.name)
+def test_a_diagram_has_a_dark_colour_for_each_light_one(picture: Path) -> None:
+    text = picture.read_text("utf-8")
+    if picture.name == "icon.svg":
+        assert "<style>" not in text  # browsers show it on their own background
+        return
+    style = text[text.index("<style>@media (prefers-color-scheme: dark)") : text.index("</style>")]
+    used = set(re.findall(r'(?:fill|stroke)="#\w+"', text.replace(style, "")))
+    assert {each for each in used if f"[{each}]" not in style} == set()

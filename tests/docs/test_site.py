@@ -30,7 +30,6 @@ PAGES = (
     "how-it-decides.html",
     "your-site.html",
     "settings.html",
-    "settings-state.html",
     "methods.html",
     "troubleshooting.html",
     "claims.html",
