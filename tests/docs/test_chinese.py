@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from docs.making import site
 from docs.making.site import anchors, chinese_page, headings, renewed, translations
 from tests.data import ROOT
 from tests.docs.blocks import blocks_of
@@ -28,6 +29,9 @@ TRANSLATED = {
     "shared",
     "methods",
     "troubleshooting",
+    "limits",
+    "report",
+    "inspect",
 }
 PAGES = translations()
 
@@ -145,6 +149,13 @@ def test_links_to_a_section_lead_to_it_in_both_languages() -> None:
         assert named == anchors(original.read_text("utf-8"))
 
 
+@BOTH
+def test_links_lead_to_chinese_pages_where_these_exist(page: Path, original: Path) -> None:
+    links = (link.partition("#")[0] for link in _LINK.findall(_BLOCK.sub("", page.read_text("utf-8"))))
+    english = {link for link in links if (page.parent / link).resolve().parent == DOCS}
+    assert [link for link in sorted(english) if (DOCS / "zh" / link.rpartition("/")[2]).is_file()] == []
+
+
 def test_links_within_the_readme_lead_to_a_heading() -> None:
     text = PAGES[-1][0].read_text("utf-8")
     titles = {f"#{title.lower().replace(' ', '-')}" for _, title in headings(text)}
@@ -153,8 +164,10 @@ def test_links_within_the_readme_lead_to_a_heading() -> None:
     assert set(within) <= titles
 
 
-def test_a_page_without_translation_is_english_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = next(path.name for path in DOCS.glob("*.md") if not (DOCS / "zh" / path.name).exists())
+def test_a_page_without_translation_is_english_with_a_notice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "site.yml").write_text("notice: 本页尚无中文版。\n", "utf-8")
+    monkeypatch.setattr(site, "CHINESE", tmp_path)
+    page = "limits.md"
     title, _, text = (DOCS / page).read_text("utf-8").partition("\n")
     assert chinese_page(page).startswith(f'{title}\n\n!!! note ""\n    本页尚无中文版。\n')
     assert chinese_page(page).endswith(text)
