@@ -32,6 +32,9 @@ TRANSLATED = {
     "limits",
     "report",
     "inspect",
+    "explain",
+    "verdict",
+    "meta",
 }
 PAGES = translations()
 
