@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from docs.making import site
-from docs.making.site import anchors, chinese_page, headings, renewed, translations
+from docs.making.site import anchors, chinese_page, headings, renewed, translations, with_chinese_links
 from tests.data import ROOT
 from tests.docs.blocks import blocks_of
 
@@ -35,6 +35,7 @@ TRANSLATED = {
     "explain",
     "verdict",
     "meta",
+    "commands",
 }
 PAGES = translations()
 
@@ -154,9 +155,18 @@ def test_links_to_a_section_lead_to_it_in_both_languages() -> None:
 
 @BOTH
 def test_links_lead_to_chinese_pages_where_these_exist(page: Path, original: Path) -> None:
-    links = (link.partition("#")[0] for link in _LINK.findall(_BLOCK.sub("", page.read_text("utf-8"))))
-    english = {link for link in links if (page.parent / link).resolve().parent == DOCS}
-    assert [link for link in sorted(english) if (DOCS / "zh" / link.rpartition("/")[2]).is_file()] == []
+    text = page.read_text("utf-8")
+    assert text == with_chinese_links(text, page.parent), "python docs/making/site.py --renew-blocks"
+
+
+def test_a_link_is_led_to_the_translation() -> None:
+    links = (
+        "[](../limits.md#a) [](../changelog.md) [](limits.md) [](https://a.example/limits.md) [](../pictures/a.zh.svg)"
+    )
+    assert with_chinese_links(links, DOCS / "zh") == links.replace("../limits.md", "limits.md")
+    assert with_chinese_links("[](docs/limits.md#a) [](CHANGELOG.md)", ROOT) == (
+        "[](docs/zh/limits.md#a) [](CHANGELOG.md)"
+    )
 
 
 def test_links_within_the_readme_lead_to_a_heading() -> None:
