@@ -36,6 +36,8 @@ TRANSLATED = {
     "verdict",
     "meta",
     "commands",
+    "batch",
+    "tuning",
 }
 PAGES = translations()
 
