@@ -38,6 +38,9 @@ TRANSLATED = {
     "commands",
     "batch",
     "tuning",
+    "choosing",
+    "security",
+    "scrapy-redis",
 }
 PAGES = translations()
 
