@@ -1,11 +1,13 @@
-"""Write the synopsis and the options of each command into ``docs/commands.md``, from the commands themselves.
+"""Write the synopsis and the options of each command into ``docs/commands.md`` and its translation.
 
-Run ``python docs/making/commands.py``. Only the text between the comment marks is replaced.
+Run ``python docs/making/commands.py``. Only the text between the comment marks is replaced. The help texts of
+options are those of the commands, in both languages of the page.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,24 +19,39 @@ from dedupcrawl.cli.commands import app
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE = Path(__file__).resolve().parents[1] / "commands.md"
+_DOCS = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """What differs between the languages of the page."""
+
+    default: str  #: how it names a default value
+    is_described: bool  #: whether the description of a command is its help text; else it is written on the page
+
+
+PAGES = {
+    _DOCS / "commands.md": PageWords(" Default: `{}`.", is_described=True),
+    _DOCS / "zh" / "commands.md": PageWords(" 默认值：`{}`。", is_described=False),
+}
 _BEGIN, _END = "<!-- options of: {} -->", "<!-- end of options -->"
 _OMITTED = {"help", "install_completion", "show_completion"}
 
 
 def main() -> None:
-    """Update the page."""
-    PAGE.write_text(renewed(PAGE.read_text("utf-8")), "utf-8")
+    """Update the pages."""
+    for page, words in PAGES.items():
+        page.write_text(renewed(page.read_text("utf-8"), words), "utf-8")
 
 
-def renewed(page: str) -> str:
+def renewed(page: str, words: PageWords) -> str:
     """Return the updated page; a command without a section gets one at the end."""
     for name, command in commands():
         begin = _BEGIN.format(name)
         if begin not in page:
             page = f"{page.rstrip()}\n\n## {name}\n\n{begin}\n{_END}\n"
         before, _, rest = page.partition(begin)
-        page = f"{before}{begin}\n{_section(name, command)}{_END}{rest.partition(_END)[2]}"
+        page = f"{before}{begin}\n{_section(name, command, words)}{_END}{rest.partition(_END)[2]}"
     return page
 
 
@@ -52,20 +69,20 @@ def _commands_in(name: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from _commands_in(f"{name} {each}", command.get_command(context, each))
 
 
-def _section(name: str, command: Any) -> str:
+def _section(name: str, command: Any, words: PageWords) -> str:
     arguments = [each for each in command.params if type(each).__name__ == "TyperArgument"]
     options = [each for each in command.params if each not in arguments and each.name not in _OMITTED]
     synopsis = " ".join([name, *map(_metavar, arguments), *(["[OPTIONS]"] if options else [])])
-    rows = [f"| {_code(_metavar(each))} | {_help(each)} |" for each in arguments]
-    rows += [f"| {_option(each)} | {_help(each)} |" for each in options]
+    rows = [f"| {_code(_metavar(each))} | {_help(each, words)} |" for each in arguments]
+    rows += [f"| {_option(each)} | {_help(each, words)} |" for each in options]
     head = "| | |\n|---|---|\n" if rows else ""
     paragraphs = [re.sub(r"\s*\n\s*", " ", each) for each in re.split(r"\n\n+", command.help or "")]
-    text = "\n\n".join(paragraphs).strip()
-    return f"\n`{synopsis}`\n\n{text}\n\n{head}" + "".join(f"{row}\n" for row in rows) + "\n"
+    text = "\n\n".join(paragraphs).strip() + "\n\n" if words.is_described else ""
+    return f"\n`{synopsis}`\n\n{text}{head}" + "".join(f"{row}\n" for row in rows) + "\n"
 
 
 def _metavar(argument: Any) -> str:
-    return str(argument.metavar or argument.name.upper()).strip("{}[]")
+    return str(argument.metavar or argument.name.upper()).strip("{}")
 
 
 def _option(option: Any) -> str:
@@ -83,11 +100,11 @@ def _type(option: Any) -> str:
     return {"int": "NUMBER", "float": "NUMBER", "Path": "PATH"}.get(getattr(kind, "__name__", ""), "TEXT")
 
 
-def _help(parameter: Any) -> str:
+def _help(parameter: Any, words: PageWords) -> str:
     text = re.sub(r"\s+", " ", parameter.help or "").replace("|", "\\|").replace("<", "&lt;")
     default = parameter.default
     if not parameter.required and default not in (None, False, True, "", [], ()) and not callable(default):
-        text += f" Default: `{default}`."
+        text += words.default.format(default)
     return text
 
 

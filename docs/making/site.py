@@ -1,7 +1,8 @@
 """Build the documentation in both languages: ``python docs/making/site.py``. A broken link is an error.
 
-``python docs/making/site.py --renew-blocks`` copies the code blocks of the English pages into their translations.
-``--renew-links`` makes links to an entry of an overview page lead to the section that the entry names.
+``python docs/making/site.py --renew-blocks`` copies the code blocks of the English pages into their translations, and
+leads links of the translations to Chinese pages where these exist. ``--renew-links`` makes links to an entry of an
+overview page lead to the section that the entry names.
 
 The Chinese site has every page: ``docs/zh`` where there is a translation, else the English page with a notice. So every
 link and the switch of language lead to the same page. Both sites are built by Zensical from ``mkdocs.yml``;
@@ -11,6 +12,7 @@ link and the switch of language lead to the same page. Both sites are built by Z
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -34,6 +36,7 @@ _HEADING = re.compile(r"^(?P<level>#+) (?P<text>.+)$", re.MULTILINE)
 _CODE = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 #: An entry of an overview page: an anchor that links lead to, and the section that has its text.
 _ENTRY = re.compile(r'<a id="(?P<anchor>[\w-]+)"></a>\[[^\]]+\]\((?P<section>[\w-]+\.md#[\w-]+)\)')
+_LINK_TO_PAGE = re.compile(r"\]\((?P<page>[\w./-]+\.md)\b")
 _NOT_COPIED = shutil.ignore_patterns("zh", "making", "*.py", "__pycache__")
 
 
@@ -41,7 +44,11 @@ def main() -> None:
     """Build the site; exit with 1 if something in it is broken."""
     parser = argparse.ArgumentParser(description="Build the documentation in both languages.")
     parser.add_argument("--site-dir", type=Path, default=ROOT / "site", help="folder to write to; it is replaced")
-    parser.add_argument("--renew-blocks", action="store_true", help="copy code blocks into the Chinese pages, no site")
+    parser.add_argument(
+        "--renew-blocks",
+        action="store_true",
+        help="copy code blocks into the Chinese pages, and lead their links to Chinese pages; no site",
+    )
     parser.add_argument("--renew-links", action="store_true", help="make links lead to sections, not entries; no site")
     options = parser.parse_args()
     if options.renew_links:
@@ -49,7 +56,8 @@ def main() -> None:
             page.write_text(relinked(page.read_text("utf-8"), entries()), "utf-8")
     if options.renew_blocks:
         for page, original in translations():
-            page.write_text(renewed(page.read_text("utf-8"), original.read_text("utf-8"), page.name), "utf-8")
+            text = renewed(page.read_text("utf-8"), original.read_text("utf-8"), page.name)
+            page.write_text(with_chinese_links(text, page.parent), "utf-8")
     if options.renew_links or options.renew_blocks:
         return
     site: Path = options.site_dir
@@ -176,6 +184,19 @@ def renewed(text: str, original: str, name: str) -> str:
         sys.exit(f"{name} has {own} code blocks, and the English page {len(blocks)}: add or remove one first")
     rest = iter(blocks)
     return _CODE.sub(lambda _: next(rest), text)
+
+
+def with_chinese_links(text: str, folder: Path) -> str:
+    """Return a page of this folder, whose links to English pages lead to their translations where these exist."""
+
+    def led(found: re.Match[str]) -> str:
+        page = folder / found["page"]
+        translation = CHINESE / page.name
+        if page.resolve().parent != DOCS or not translation.exists():
+            return found[0]
+        return f"]({os.path.relpath(translation, folder)}"
+
+    return _LINK_TO_PAGE.sub(led, text)
 
 
 def headings(text: str) -> list[tuple[int, str]]:

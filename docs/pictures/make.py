@@ -64,6 +64,8 @@ SHOTS = (
     Shot("inspect", "inspect.html"),
     Shot("inspect-phone", "inspect.html", size=(390, 844)),
     Shot("report.zh", "report.html", locale="zh-CN"),
+    Shot("report-dark.zh", "report.html", dark=True, locale="zh-CN"),
+    Shot("report-phone.zh", "report.html", size=(390, 844), locale="zh-CN"),
     Shot("report-pair.zh", "report.html", (1120, 760), pair="斗岳头条", locale="zh-CN"),
     Shot("report-evidence.zh", "report.html", (1120, 760), pair="斗岳头条", press="查看依据", locale="zh-CN"),
     Shot("report-hosts.zh", "report.html", heading="hosts", locale="zh-CN"),

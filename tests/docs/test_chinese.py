@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from docs.making.site import anchors, chinese_page, headings, renewed, translations
+from docs.making import site
+from docs.making.site import anchors, chinese_page, headings, renewed, translations, with_chinese_links
 from tests.data import ROOT
 from tests.docs.blocks import blocks_of
 
@@ -28,6 +29,18 @@ TRANSLATED = {
     "shared",
     "methods",
     "troubleshooting",
+    "limits",
+    "report",
+    "inspect",
+    "explain",
+    "verdict",
+    "meta",
+    "commands",
+    "batch",
+    "tuning",
+    "choosing",
+    "security",
+    "scrapy-redis",
 }
 PAGES = translations()
 
@@ -147,6 +160,22 @@ def test_links_to_a_section_lead_to_it_in_both_languages() -> None:
         assert named == anchors(original.read_text("utf-8"))
 
 
+@BOTH
+def test_links_lead_to_chinese_pages_where_these_exist(page: Path, original: Path) -> None:
+    text = page.read_text("utf-8")
+    assert text == with_chinese_links(text, page.parent), "python docs/making/site.py --renew-blocks"
+
+
+def test_a_link_is_led_to_the_translation() -> None:
+    links = (
+        "[](../limits.md#a) [](../changelog.md) [](limits.md) [](https://a.example/limits.md) [](../pictures/a.zh.svg)"
+    )
+    assert with_chinese_links(links, DOCS / "zh") == links.replace("../limits.md", "limits.md")
+    assert with_chinese_links("[](docs/limits.md#a) [](CHANGELOG.md)", ROOT) == (
+        "[](docs/zh/limits.md#a) [](CHANGELOG.md)"
+    )
+
+
 def test_links_within_the_readme_lead_to_a_heading() -> None:
     text = PAGES[-1][0].read_text("utf-8")
     titles = {f"#{title.lower().replace(' ', '-')}" for _, title in headings(text)}
@@ -155,8 +184,10 @@ def test_links_within_the_readme_lead_to_a_heading() -> None:
     assert set(within) <= titles
 
 
-def test_a_page_without_translation_is_english_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
-    page = next(path.name for path in DOCS.glob("*.md") if not (DOCS / "zh" / path.name).exists())
+def test_a_page_without_translation_is_english_with_a_notice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "site.yml").write_text("notice: 本页尚无中文版。\n", "utf-8")
+    monkeypatch.setattr(site, "CHINESE", tmp_path)
+    page = "limits.md"
     title, _, text = (DOCS / page).read_text("utf-8").partition("\n")
     assert chinese_page(page).startswith(f'{title}\n\n!!! note ""\n    本页尚无中文版。\n')
     assert chinese_page(page).endswith(text)

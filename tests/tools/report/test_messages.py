@@ -201,6 +201,9 @@ def test_every_rule_of_reading_has_its_chinese(zh: MessageTable) -> None:
     for rule in RULES.values():
         assert is_chinese(zh.sentence(rule.reason)), rule.reason
         assert is_chinese(zh.sentence(rule.meaning)), rule.meaning
+        assert rule.sign in "✓R" or is_chinese(zh.sentence(rule.sign)), rule.sign
+    signs = [zh.sentence(rule.sign) for rule in RULES.values() if rule.family != "kept"]
+    assert len({*signs}) == len(signs)
 
 
 def assessments(detector: Detector) -> Iterator[Assessment]:

@@ -44,7 +44,7 @@ const blocks = (() => {
   /** The elements that describe a block. */
   const describe = (block) => [
     ui.el("p", { class: "verdict-line" },
-      ui.el("span", { class: `rule f-${block.rule.family}` }, ui.el("span", { class: "sign", "aria-hidden": "true" }, block.rule.sign),
+      ui.el("span", { class: `rule f-${block.rule.family}` }, ui.el("span", { class: "sign", "aria-hidden": "true" }, told(block.rule.sign)),
         tr("{outcome}: {reason}", { outcome: outcome(block), reason: told(block.rule.reason) })),
       ui.el("span", { class: "soft small" }, tr("block {n} of {all}, <{tag}>", { n: block.place + 1, all: all.length, tag: block.tag }))),
     ui.el("div", { class: "measures" },

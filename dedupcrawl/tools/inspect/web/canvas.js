@@ -39,7 +39,7 @@ const canvas = (() => {
 
   const sign = (block) => {
     const { rule, label } = blocks.of(block);
-    const made = ui.el("button", { type: "button", class: `sign f-${rule.family}`, "data-block": block, tabindex: -1, "aria-label": label, title: `${told(rule.reason)}: ${told(rule.meaning)}` }, rule.sign);
+    const made = ui.el("button", { type: "button", class: `sign f-${rule.family}`, "data-block": block, tabindex: -1, "aria-label": label, title: `${told(rule.reason)}: ${told(rule.meaning)}` }, told(rule.sign));
     signs.set(block, made);
     return made;
   };
