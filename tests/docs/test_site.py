@@ -35,6 +35,11 @@ PAGES = (
     "claims.html",
 )
 SCHEMES = "[data-md-component=palette] label"  #: the button for the other colour scheme
+ALL_RULES = """async () => {
+  const rules = {'color-contrast': {enabled: false}};
+  const {violations} = await axe.run({resultTypes: ['violations'], rules});
+  return violations.map(({id, impact, nodes}) => [id, impact, nodes[0].html]);
+}"""
 #: Words that a reader types, and the pages that must be among the first results.
 FOUND = {
     "": {
@@ -136,6 +141,16 @@ def test_pages_ask_nothing_of_other_hosts_fit_the_screen_and_can_be_read_by_all(
                 switch(tab, "default")
         assert [url for url in tab.requests if not url.startswith(f"{origin}/")] == []
         assert tab.errors == []
+
+
+@pytest.mark.parametrize("language", FOUND)
+def test_axe_finds_nothing_of_any_impact(origin: str, language: str) -> None:
+    """Contrast is checked above, in both schemes."""
+    with browsing() as tab:
+        for page in ("index.html", "batch.html", "settings.html"):  # blocks of code, cells without text, entries
+            tab.open(f"{origin}/{language}{page}")
+            tab.load_axe()
+            assert tab.page.evaluate(ALL_RULES) == [], page
 
 
 @pytest.mark.parametrize("language", FOUND)
