@@ -190,7 +190,7 @@ class BodyTracker:
         sites = self._load_sites() if self._sites is None else self._sites
         room = MAX_NOTED - notes.size().notes if self._room is None else self._room
         self._room = room - len(values)
-        if room <= 0:
+        if room <= 0 or not self.is_used:
             return
         for site, some in _by_site(values).items():
             notes.write(BODIES, site, {each.key: values[each] for each in some}, MAX_BODIES)

@@ -293,6 +293,18 @@ def test_a_store_that_fails_costs_a_parse() -> None:
     assert run.crashes == []
 
 
+def test_a_full_namespace_gets_no_more_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedupcrawl.crawl.known_bodies.MAX_NOTED", 2)
+    run = visits()
+    for number in range(5):
+        for _ in range(2):
+            run.visit(plain(f"T {number}", text(number)), f"https://news.example/{number}")
+    assert run.dedup.store.notes.size().notes == 2
+    run.begin()
+    run.visit(plain("T 4", text(4)), "https://news.example/4")
+    assert run.dedup.store.notes.size().notes == 2
+
+
 def test_notes_end_with_the_time_to_live(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1e9]
     monkeypatch.setattr("dedupcrawl.crawl.known_bodies.time.time", lambda: clock[0])
