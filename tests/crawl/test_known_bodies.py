@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.crawl.running import ONE_BY_ONE, Crawled, finish, start
+from tests.crawl.running import ONE_BY_ONE, REACTORS, Crawled, finish, start
 from tests.crawl.site import fancy, index, plain, text
 
 if TYPE_CHECKING:
@@ -149,3 +149,15 @@ def test_a_cluster_tells_the_same(site: Site, tmp_path: Path, nodes: Cluster) ->
     saved = compare_histories(site, tmp_path, nodes.url)
     assert saved[:2] == [0, 0]
     assert min(saved[2:]) > PAGES
+
+
+def test_pages_are_known_with_every_reactor(site: Site, tmp_path: Path) -> None:
+    urls = [site.put(f"/{n}", plain(f"Title {n}", text(n))) for n in range(PAGES)]
+    for crawl in range(3):
+        for reactor in REACTORS:
+            own = tmp_path / reactor
+            own.mkdir(exist_ok=True)
+            spec = {**settings_of(f"lmdb://{own}/store"), "DOWNLOAD_DELAY": 0}
+            run = finish(start(own, ("Reader", {"urls": urls}), settings=spec, reactor=reactor))[0]
+            assert run.dedup.get("same_bytes", 0) == PAGES * (crawl == 2), (reactor, crawl)
+            assert len(run.items) == PAGES * (crawl == 0)
