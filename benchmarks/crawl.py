@@ -6,7 +6,10 @@ A server process serves one of these sites:
 * *template*: a catalogue whose pages share nine tenths of their text: each has many candidates, which are siblings;
 * *forum*: threads of five posts, with the signatures of 40 members;
 * *recrawl*: the pages of *texts* once more, when a crawl before has filed them: all are dropped as ``unchanged``;
+* *known*: the same when two crawls came before: now the store knows the bytes of the pages, which are not read;
 * *pages*: the labelled pages, or those of ``--folder``. Without the folder the benchmark says so, and does nothing.
+
+``--before`` is the number of crawls that came before, for any site: *pages* with 2 are real pages that did not change.
 
 Two spiders crawl them: *css* extracts title and body by CSS, so the add-on reads the tree that Scrapy has parsed;
 *plain* yields the URL alone, so the add-on parses the page itself. The spiders run in these ways:
@@ -17,6 +20,7 @@ Two spiders crawl them: *css* extracts title and body by CSS, so the add-on read
 * *shell*: with the add-on, but without reading and fingerprinting pages, and without a store;
 * *on*: with the add-on and its defaults, into an LMDB store;
 * *unfrozen*: as *on*, with ``DEDUP_GC_FREEZE = False``;
+* *reading*: as *on*, but all pages are read, whatever the store knows of their bytes;
 * *memoryless*: as *on*, with ``DEDUP_SITE_MEMORY = False``;
 * *naive*: with an item pipeline of 25 lines that extracts the text with trafilatura and compares it with datasketch.
 
@@ -52,7 +56,7 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 from scrapy.utils.reactor import install_reactor
 from twisted.internet.task import react
 
-from benchmarks.crawl_shell import NullAddon
+from benchmarks.crawl_shell import NullAddon, ReadingAddon
 from benchmarks.crawl_sites import GENERATED, LABELLED_PAGES, PART, REAL, page, serve
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Addon
@@ -63,9 +67,10 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
-MODES = ("off", "frozen", "parsed", "shell", "on", "unfrozen", "memoryless", "naive")
-WITH_ADDON = frozenset({"on", "unfrozen", "memoryless"})
+MODES = ("off", "frozen", "parsed", "shell", "on", "reading", "unfrozen", "memoryless", "naive")
+WITH_ADDON = frozenset({"on", "reading", "unfrozen", "memoryless"})
 SPIDERS = ("css", "plain")
+ADDONS: Mapping[str, Mapping[type[Addon], int]] = {"shell": {NullAddon: 500}, "reading": {ReadingAddon: 500}}
 WARM_UP = 8  #: pages that are crawled in each way before the time is measured
 ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 #: What is measured: a way, and the way that it is compared with.
@@ -75,6 +80,8 @@ DIFFERENCES = {
     "own work, nothing frozen": ("unfrozen", "off"),
     "freeze": ("frozen", "off"),
     "site memory": ("on", "memoryless"),
+    "known bytes": ("on", "reading"),
+    "own work, all read": ("reading", "frozen"),
     "parsing": ("parsed", "frozen"),
     "shell": ("shell", "frozen"),
     "naive": ("naive", "off"),
@@ -89,14 +96,16 @@ class Crawled:
     spiders: Sequence[str]
     modes: Sequence[str]
     bars: Mapping[str, float]  #: by ratio: the most that it may be
+    before: int = 0  #: crawls of the same pages that came before
 
 
 USUAL = ("off", "frozen", "on", "unfrozen")
 SITES = {
-    "texts": Crawled(1000, SPIDERS, MODES, {"css: added/off": 0.10}),
+    "texts": Crawled(1000, SPIDERS, [mode for mode in MODES if mode != "reading"], {"css: added/off": 0.10}),
     "template": Crawled(1000, ("css",), USUAL, {"css: added/off": 0.25}),
     "forum": Crawled(500, ("css",), USUAL, {}),
-    "recrawl": Crawled(500, SPIDERS, ("off", "frozen", "parsed", "on", "unfrozen"), {}),
+    "recrawl": Crawled(500, SPIDERS, ("off", "frozen", "parsed", "on", "unfrozen"), {}, before=1),
+    "known": Crawled(500, SPIDERS, ("off", "frozen", "parsed", "on", "reading", "unfrozen"), {}, before=2),
     REAL: Crawled(250, SPIDERS, ("off", "frozen", "parsed", "on", "unfrozen", "naive"), {}),
 }
 
@@ -200,7 +209,7 @@ async def crawl(mode: str, spider: type[Spider], store: str, **arguments: object
     """Crawl a part of the site; return the CPU seconds it took and the number of items."""
     freezing = {FreezingPipeline: 300}
     settings = {
-        "ADDONS": {"shell": {NullAddon: 500}}.get(mode, {Addon: 500} if mode in WITH_ADDON else {}),
+        "ADDONS": ADDONS.get(mode, {Addon: 500} if mode in WITH_ADDON else {}),
         "ITEM_PIPELINES": {"frozen": freezing, "parsed": freezing, "naive": {NaivePipeline: 300}}.get(mode, {}),
         "DEDUP_STORE": store,
         "DEDUP_GC_FREEZE": mode != "unfrozen",
@@ -236,6 +245,7 @@ class Plan:
     site: str
     spider: str
     modes: Sequence[str]
+    before: int  #: crawls of the same pages that came before
 
     @property
     def parts(self) -> list[range]:
@@ -244,7 +254,7 @@ class Plan:
 
     async def crawl(self, mode: str, part: range, store: str) -> tuple[float, int]:
         """Crawl a part; return the CPU seconds it took and the number of items."""
-        if self.spider == "css" and self.site in GENERATED and self.site != "recrawl":
+        if self.spider == "css" and self.site in GENERATED and not self.before:
             return await crawl(mode, NewsSpider, store, start_url=f"{self.base}/{part[0]}")
         kind = ListSpider if self.spider == "css" else PlainSpider
         return await crawl(mode, kind, store, urls=[f"{self.base}/{number}" for number in part])
@@ -261,7 +271,7 @@ async def take_turns(_: object, plan: Plan) -> None:
             first = number % len(plan.modes)
             for mode in (*plan.modes[first:], *plan.modes[:first]):
                 store = f"lmdb://{folder}/{mode}"
-                if plan.site == "recrawl" and mode in WITH_ADDON:
+                for _ in range(plan.before if mode in WITH_ADDON else 0):
                     await plan.crawl(mode, part, store)
                 seconds, items = await plan.crawl(mode, part, store)
                 assert items == len(part), (mode, items)
@@ -287,7 +297,15 @@ def compare(asked: argparse.Namespace) -> tuple[dict[str, Any], dict[str, float]
     with subprocess.Popen(server_command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         site = json.loads(server.stdout.readline())
-        me += [*folder, "--count", str(site["pages"]), "--crawl", f"http://127.0.0.1:{site['port']}"]
+        me += [
+            *folder,
+            "--before",
+            str(asked.before),
+            "--count",
+            str(site["pages"]),
+            "--crawl",
+            f"http://127.0.0.1:{site['port']}",
+        ]
         try:
             for _ in range(asked.rounds):
                 for spider in asked.spiders:
@@ -336,6 +354,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--folder", type=Path, default=LABELLED_PAGES, help="real pages (*.html.gz, also in subfolders)"
     )
+    parser.add_argument("--before", type=int, help="crawls of the same pages that came before")
     parser.add_argument("--spiders", nargs="+", choices=SPIDERS)
     parser.add_argument("--modes", nargs="+", choices=MODES, help="the first one is off")
     add_json_option(parser)
@@ -343,7 +362,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--crawl", help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     usual = SITES[asked.site]
-    for name in ("count", "spiders", "modes"):
+    for name in ("count", "spiders", "modes", "before"):
         if getattr(asked, name) is None:
             setattr(asked, name, getattr(usual, name))
     if asked.site in GENERATED and asked.count % PART:
@@ -364,7 +383,7 @@ def main() -> int:
         return 0
     if asked.crawl:
         install_reactor(ASYNCIO)
-        react(take_turns, (Plan(asked.crawl, asked.count, asked.site, asked.spiders[0], asked.modes),))
+        react(take_turns, (Plan(asked.crawl, asked.count, asked.site, asked.spiders[0], asked.modes, asked.before),))
     found, ratios = compare(asked)
     print(json.dumps({**found, "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()}}, indent=2))
     name = "crawl" if asked.site == "texts" else f"crawl_{asked.site}"

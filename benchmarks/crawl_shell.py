@@ -99,3 +99,15 @@ class NullAddon(Addon):
         judge = PageJudge(options, reader, claims, stats, recorder)
         foresight = ForesightManager(crawler, options, client, stats, recorder)
         return CrawlContext(options, responses, client, claims, reader, judge, stats, recorder, foresight)
+
+
+class ReadingAddon(Addon):
+    """The add-on, but no page is known by its bytes."""
+
+    @cached_property
+    def context(self) -> CrawlContext:
+        """Return a context that reads all pages."""
+        found = super().context
+        assert found.bodies is not None
+        found.bodies.is_used = False
+        return found

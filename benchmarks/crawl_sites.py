@@ -122,8 +122,14 @@ def comments(chance: random.Random) -> str:
     return "".join(f'<div class="comment"><b>reader{i}</b><p>{sentence(chance, 25)}</p></div>\n' for i in range(16))
 
 
-#: Generated sites: the number of a page → its body. The pages of ``recrawl`` are crawled a second time.
-GENERATED: Mapping[str, Callable[[int], bytes]] = {"texts": page, "template": product, "forum": thread, "recrawl": page}
+#: Generated sites: the number of a page → its body. The pages of ``recrawl`` and ``known`` were crawled before.
+GENERATED: Mapping[str, Callable[[int], bytes]] = {
+    "texts": page,
+    "template": product,
+    "forum": thread,
+    "recrawl": page,
+    "known": page,
+}
 REAL = "pages"  #: the site of labelled pages
 LABELLED_PAGES = LABELLED / "pages"
 

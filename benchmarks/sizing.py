@@ -6,7 +6,7 @@ shapes, filled with random bytes, are added. For each choice of detectors the be
 page of an LMDB file, of a memory store, and of an export; for some of them at two sizes, to show the growth.
 For the default detectors it also reports the bytes on a server (memory in both layouts, snapshot, append-only
 file), all of these for short and long URLs and for pages without names and values, and the total for a million
-pages and more. The result hardly depends on other load.
+pages and more, and the bytes of a note by which a page is known by its bytes. The result hardly depends on other load.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.crawl_sites import vocabulary
 from benchmarks.results import add_json_option, write_results
 from dedupcrawl import Deduplicator, Page
+from dedupcrawl.crawl import known_bodies
 from dedupcrawl.stores import open_store
 from dedupcrawl.stores.base import KEY_BYTES, Record
 from dedupcrawl.stores.redis.address import LAYOUTS
@@ -191,6 +192,31 @@ def server_bytes(found: Sequence[Shape], pages: int, layout: str) -> dict[str, f
     return {"memory": used / pages, "snapshot": snapshot / pages, "append-only file": written / pages}
 
 
+# -- notes --------------------------------------------------------------------------------------------
+
+
+def note_bytes(pages: int) -> dict[str, float]:
+    """Return the bytes of a note by which a page is known by its bytes, in a file and in the memory of a server."""
+    server = Server(next(iter(binaries().values()))).start()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            urls = {"LMDB": f"lmdb://{folder}/store", "server": server.url}
+            return {name: _note_bytes(url, pages) for name, url in urls.items()}
+    finally:
+        server.remove()
+
+
+def _note_bytes(url: str, pages: int) -> float:
+    chance = Random(1)
+    with open_store(url, namespace="sizing", scheme={}) as store:
+        for _ in range(0, pages, TOGETHER):
+            keys = [chance.randbytes(known_bodies.KEY_BYTES) for _ in range(TOGETHER)]
+            size = known_bodies.BODY_BYTES + known_bodies.READ_BYTES
+            notes = {key: chance.randbytes(size) for key in keys}
+            store.notes.write(known_bodies.BODIES, "site.example", notes, known_bodies.MAX_BODIES)
+        return store.notes.size().bytes / pages
+
+
 # -- running --------------------------------------------------------------------------------------
 
 
@@ -245,6 +271,7 @@ def main() -> None:
         "bytes a page": per_page,
         "by detector": table,
         "by URL": by_url(found, options.pages),
+        "a note of known bytes": note_bytes(options.pages),
         "shapes": {name: mean_shape(shapes(detectors)) for name, detectors in CHOICES.items()},
     }
     write_results(options.json, "sizing", figures=figures)

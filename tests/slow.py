@@ -71,6 +71,7 @@ PARTS = (
     Part("tools/report/test_html_bundle.py", "a browser", "is_whole|theme|arrive|is_text"),
     Part("tools/report/test_messages.py", "a browser", "browser|can_be_read"),
     # Many pages.
+    Part("crawl/test_known_bodies.py", "twelve crawls each", r"_that_are_read\[(?!defaults)|a_server"),
     Part("crawl/test_feeds.py", "twice as many pages as a crawl may claim", "many_pages_wait"),
     Part("sites/test_kinds.py", "hundreds of tests of the sites that other tests use"),
     Part("sites/test_labelled.py", "1,627 labelled pages"),

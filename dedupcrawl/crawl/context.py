@@ -17,6 +17,7 @@ from dedupcrawl.crawl.claims import ClaimManager
 from dedupcrawl.crawl.feeds import FeedTracker
 from dedupcrawl.crawl.foresight_manager import ForesightManager
 from dedupcrawl.crawl.items import PageRecorder, ResponseTracker
+from dedupcrawl.crawl.known_bodies import BodyTracker
 from dedupcrawl.crawl.not_found_monitor import NotFoundMonitor
 from dedupcrawl.crawl.recorder import LedgerRecorder, SignallingRecorder
 from dedupcrawl.crawl.responses import PageJudge, ResponseReader
@@ -50,6 +51,7 @@ class CrawlContext:
     stats: CrawlStats  #: counters and log lines
     recorder: PageRecorder  #: records pages in the ledger, and sends signals
     foresight: ForesightManager  #: foresees copies
+    bodies: BodyTracker | None = None  #: recognises pages by their bytes; None: all pages are read
     feeds: FeedTracker | None = None  #: None: claims do not wait for feeds
     revalidation: RevalidationManager | None = None  #: None: no request is conditional
     task: asyncio.Task[Any] | None = None  #: in which the crawl runs
@@ -86,7 +88,8 @@ class CrawlContext:
             options.config.reading, responses, stats, options.page_timeout, large_pages=claims.large_pages
         )
         not_found = NotFoundMonitor(crawler, client, claims, options, stats) if options.changes_crawl else None
-        judge = PageJudge(options, reader, claims, stats, recorder, not_found=not_found)
+        bodies = BodyTracker(crawler, options, client, stats)
+        judge = PageJudge(options, reader, claims, stats, recorder, not_found=not_found, bodies=bodies)
         revalidation = None
         if options.revalidate:
             revalidation = RevalidationManager(crawler, options, client, stats, has_feeds=feeds is not None)
@@ -101,6 +104,7 @@ class CrawlContext:
             stats,
             recorder,
             foresight,
+            bodies=bodies,
             feeds=feeds,
             revalidation=revalidation,
             task=_task(),

@@ -235,6 +235,17 @@ def advance_all(claims: Iterable[ItemClaim], old: PageState, new: PageState) -> 
 
 
 @dataclass(eq=False, slots=True)
+class BodyEntry:
+    """The bytes of a response, which were looked up before the page was read."""
+
+    url: str  #: of the page
+    site: str
+    key: bytes  #: of its note
+    hashed: bytes  #: hash of the response
+    noted: bytes | None = None  #: the note of its URL
+
+
+@dataclass(eq=False, slots=True)
 class ResponseState:
     """The state of one response from the spider to the end of the pipelines."""
 
@@ -250,6 +261,7 @@ class ResponseState:
     shapes: dict[int, int] = field(default_factory=dict)  #: the first item of each kind; see ``ItemPages``
     was_counted: bool = False  #: whether its page is in the stats
     view: PageView | None = None  #: what the spider sees of the page; None: nothing asks for it
+    body: BodyEntry | None = None  #: the bytes of its body, if they were looked up
     revisit: RevisitState | None = None  #: what the next crawl needs to ask for the page conditionally
 
     @property

@@ -28,7 +28,7 @@ from dedupcrawl.crawl.feed_files import OverwrittenFeedTracker
 from dedupcrawl.crawl.item_pages import PASSED_BY
 from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.page_view import META_KEY, TextFieldWriter, VerdictFieldWriter, drop_view, set_current_page
-from dedupcrawl.crawl.responses import SKIP, SKIPPED
+from dedupcrawl.crawl.responses import SKIP, SKIPPED, is_unread
 from dedupcrawl.crawl.revalidating import is_followed
 from dedupcrawl.crawl.stats import ProgressMonitor, describe
 from dedupcrawl.page import Page
@@ -278,6 +278,8 @@ class DedupPipeline:
         if self._context.client.is_open:
             if self._context.revalidation is not None:
                 await self._context.revalidation.close()
+            if self._context.bodies is not None:
+                await self._context.bodies.close()
             await self._context.foresight.close()
             await self._claims.close()
             self._context.judge.fields.warn()
@@ -424,13 +426,22 @@ class DedupDownloaderMiddleware:
         # The request is checked here since ``response.request`` is not set yet.
         if request.callback is NO_CALLBACK or request.meta.get(SKIP):
             return response
-        page = self._context.reader.read(response)
-        if not isinstance(page, Page):
-            return response
-        claim = await self._context.claims.check(page)
+        bodies, state = self._context.bodies, self._context.responses.of(response)
+        page: Page | Verdict | None = None
+        known = await bodies.unchanged([(response, state)]) if bodies and is_unread(response, state) else []
+        claim = next(filter(None, known), None)
+        if claim is None:
+            page = self._context.reader.read(response)
+            if not isinstance(page, Page):
+                return response
+            claim = await self._context.claims.check(page)
         verdict, size = claim.verdict, len(response.body)
+        if bodies and page is not None:
+            bodies.note(response, state, claim)
         if verdict.keep or self._context.judge.pages.is_needed(request, response):
             return response
+        if bodies and page is None:
+            bodies.used()
         self._context.stats.outcomes.add(claim)
         claim.advance(PageState.DROPPED)
         self._context.stats.judged(verdict)

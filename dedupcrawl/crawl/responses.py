@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from time import thread_time
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.concurrency import ThreadPool
     from dedupcrawl.crawl.item_pages import ItemSource, Source
     from dedupcrawl.crawl.items import PageRecorder, ResponseState, ResponseTracker
+    from dedupcrawl.crawl.known_bodies import BodyTracker
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.page import ReadOptions
@@ -48,6 +50,7 @@ FIELD_SAMPLE = 20  #: items after which it is clear that no item has a field
 BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch
 READ_SECONDS = 0.02  #: for how long pages are read before the reactor does something else
+MAX_HASHED = 1 << 22  #: bytes of bodies that are looked up together: for some milliseconds
 LARGE_BODY = 1 << 18  #: minimum bytes of a body that is read in a thread; others take milliseconds
 
 
@@ -163,15 +166,17 @@ class PageJudge:
         recorder: PageRecorder,
         *,
         not_found: PageFilter | None = None,
+        bodies: BodyTracker | None = None,
     ) -> None:
         self._options = options
         self._reader = reader
+        self._bodies = bodies
         self._not_found = not_found
         self._responses = reader.responses
         self._claims = claims
         self._stats = stats
         self._recorder = recorder
-        self._batcher = MicroBatchQueue(reader, claims)
+        self._batcher = MicroBatchQueue(reader, claims, bodies)
         self.fields = ItemFields(options.item_fields, stats)  #: those that are judged
         self.pages = ItemPages(options, reader)  #: finds the pages that items are about
         self._notices = ItemNotice(stats)
@@ -281,6 +286,8 @@ class PageJudge:
                 state.subject = source.subject
             state.claim = claim = await self._claim_unfiled(state, source) or await self._batcher.judge(state, source)
             self.pages.page_judged(source, claim)
+            if self._bodies is not None and not isinstance(source, CarriedPage):
+                self._bodies.note(source, state, claim)
             if state.view is not None:
                 state.view.record(claim.verdict, state.subject)
         finally:
@@ -391,9 +398,10 @@ class MicroBatchQueue:
     large part of the cost of a page. Every ``READ_SECONDS`` the reactor has its turn nevertheless.
     """
 
-    def __init__(self, reader: ResponseReader, claims: ClaimManager) -> None:
+    def __init__(self, reader: ResponseReader, claims: ClaimManager, bodies: BodyTracker | None = None) -> None:
         self._reader = reader
         self._claims = claims
+        self._bodies = bodies
         self._entries: deque[_QueuedPage] = deque()
         self._is_reading = False
         self._background = BackgroundTaskGroup()
@@ -417,31 +425,57 @@ class MicroBatchQueue:
     async def _read_batches(self) -> None:
         try:
             while self._entries:
+                await self._look_up()
                 await self._judge_all(await self._read_some())
                 if self._entries:
                     await sleep(0)
         finally:
             self._is_reading = False
 
-    async def _read_some(self) -> list[tuple[_QueuedPage, Page | Verdict]]:
-        """Read pages until the reactor should have its turn."""
-        began, read = time.monotonic(), list[tuple[_QueuedPage, "Page | Verdict"]]()
+    async def _look_up(self) -> None:
+        """Find the next pages whose bytes are known, so that they need not be read."""
+        found, size = list[tuple[_QueuedPage, "Response"]](), 0
+        for entry in islice(self._entries, BATCH_SIZE):
+            source = entry.source
+            if not entry.is_looked_up and is_unread(source, entry.state):
+                if size >= MAX_HASHED:
+                    break
+                found.append((entry, source))
+                size += len(source.body)
+            entry.is_looked_up = True
+        if found and self._bodies is not None:
+            pages = [(response, entry.state) for entry, response in found]
+            for (entry, _), known in zip(found, await self._bodies.unchanged(pages), strict=True):
+                entry.known = known
+
+    async def _read_some(self) -> list[tuple[_QueuedPage, Page | Verdict | ItemClaim]]:
+        """Read pages until the reactor should have its turn; those that are known are not read."""
+        began, read = time.monotonic(), list[tuple[_QueuedPage, "Page | Verdict | ItemClaim"]]()
         while self._entries and len(read) < BATCH_SIZE and time.monotonic() - began < READ_SECONDS:
+            if not self._entries[0].is_looked_up:  # it has come meanwhile
+                break
             entry = self._entries.popleft()
             read.append((entry, await self._subject(entry)))
         return read
 
-    async def _subject(self, entry: _QueuedPage) -> Page | Verdict:
+    async def _subject(self, entry: _QueuedPage) -> Page | Verdict | ItemClaim:
         source = entry.source
+        if entry.known is not None and self._bodies is not None:
+            self._bodies.used()
+            return entry.known
         return source.subject if isinstance(source, CarriedPage) else await self._reader.read_apart(source)
 
-    async def _judge_all(self, read: Sequence[tuple[_QueuedPage, Page | Verdict]]) -> None:
+    async def _judge_all(self, read: Sequence[tuple[_QueuedPage, Page | Verdict | ItemClaim]]) -> None:
         pages = [(subject, entry.state) for entry, subject in read if isinstance(subject, Page)]
         unanswered = [entry for entry, _ in read]
         try:
             judged = iter(await self._claims.judge_many(pages))
             for entry, subject in read:
-                claim = next(judged) if isinstance(subject, Page) else ItemClaim(subject, entry.state)
+                claim: ItemClaim | UnsettledClaim
+                if isinstance(subject, Verdict):
+                    claim = ItemClaim(subject, entry.state)
+                else:
+                    claim = next(judged) if isinstance(subject, Page) else subject
                 unanswered.remove(entry)
                 if isinstance(claim, ItemClaim):
                     entry.answer(claim)
@@ -465,6 +499,8 @@ class _QueuedPage:
     state: ResponseState
     source: Source
     claim: ItemClaim | None = None
+    is_looked_up: bool = False  #: whether its bytes were looked up, or cannot be
+    known: ItemClaim | None = None  #: the claim of a page that need not be read
     judged: OneShotEvent = field(default_factory=OneShotEvent)
 
     def answer(self, claim: ItemClaim | None) -> None:
@@ -500,6 +536,11 @@ def own_url(item: Any) -> str:
     """Return the field ``url`` of an item, "" if it has none."""
     url = ItemAdapter(item).get("url") if ItemAdapter.is_item(item) else ""
     return url if isinstance(url, str) else ""
+
+
+def is_unread(source: Source, state: ResponseState) -> TypeGuard[Response]:
+    """Whether a page is that of a response which can be judged, and was not read yet."""
+    return not isinstance(source, CarriedPage) and state.subject is None and not _refusal(source)
 
 
 def is_skipped(response: Response) -> bool:

@@ -120,8 +120,13 @@ class NoteTables:
         """Remove the notes of these sites from all tables; return the sites that had any."""
         return set()
 
-    def prune(self, older_than: float) -> int:  # noqa: ARG002
-        """Remove the notes that were not written since this Unix time (seconds); return how many."""
+    def prune(self, older_than: float, places: Sequence[tuple[str, str]] | None = None) -> int:  # noqa: ARG002
+        """Remove the notes that were not written since a time; return how many.
+
+        Args:
+            older_than: Unix time in seconds.
+            places: tables, each with a site; None: all that have notes.
+        """
         return 0
 
     def size(self) -> NoteSize:
@@ -270,9 +275,9 @@ class TransactionalNoteTables(NoteTables):
                 pass
         return {site for _, site in places}
 
-    def prune(self, older_than: float) -> int:
+    def prune(self, older_than: float, places: Sequence[tuple[str, str]] | None = None) -> int:
         removed = 0
-        for place in self.tables():
+        for place in self.tables() if places is None else places:
             while some := self._write(partial(_prune_some, place, older_than)):
                 removed += some
         return removed

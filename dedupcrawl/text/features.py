@@ -56,11 +56,11 @@ if TYPE_CHECKING:
     Counts = npt.NDArray[np.int64]
 
 
-_VERSION = 12  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
+KERNEL_VERSION = 12  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
 _CHARACTER = np.uint32(CharacterKind.CHARACTER)
 
 
-kernel, _why_not = load_extension("dedupcrawl.text._kernel", _VERSION)
+kernel, _why_not = load_extension("dedupcrawl.text._kernel", KERNEL_VERSION)
 
 
 def is_compiled() -> bool:

@@ -42,6 +42,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "claims_reading": [*"gh"],
     "cluster": ["cost"],
     "crawl_forum": ["--site", "forum"],
+    "crawl_known": ["--site", "known"],
     "crawl_pages": ["--site", "pages"],
     "crawl_recrawl": ["--site", "recrawl"],
     "crawl_template": ["--site", "template"],
@@ -52,7 +53,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "store": ["--pages", "1000000"],
 }
 #: Benchmarks with several results, by the names of their files.
-MODULES = {f"crawl_{site}": "crawl" for site in ("forum", "pages", "recrawl", "template")}
+MODULES = {f"crawl_{site}": "crawl" for site in ("forum", "known", "pages", "recrawl", "template")}
 MODULES["claims_reading"] = "claims"
 
 

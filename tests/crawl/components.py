@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import logging
 import os
 import sqlite3
 import time
@@ -25,6 +26,7 @@ from scrapy.pipelines.files import FilesPipeline
 from dedupcrawl.batch.formats.warc_revisits import revisit_headers
 from dedupcrawl.crawl import item_pages, recorder
 from dedupcrawl.crawl.page_view import current_page
+from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
 from dedupcrawl.ledger.ledger_appender import LedgerTables
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
+
+    from dedupcrawl.decision import Verdict
+
+logger = logging.getLogger(__name__)
 
 
 class Refuse:
@@ -294,6 +300,46 @@ class TornAddon:
             dedup.store.__class__ = TornStore
         else:
             dedup.fingerprint = dedup.fingerprint_many = None  # type: ignore[assignment, method-assign]
+
+
+class BytesAddon:
+    """Logs verdicts and outcomes, and counts the pages that are read; with ``READ_ALL`` none is known by its bytes."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        connect = self.crawler.signals.connect
+        connect(self.watch, signals.engine_started)
+        connect(self.verdict_given, dedup_verdict)
+        connect(self.outcome_known, dedup_outcome)
+
+    def watch(self) -> None:
+        from dedupcrawl import Addon
+
+        addon = self.crawler.get_addon(Addon)
+        assert addon is not None
+        context, read = addon.context, addon.context.reader._attempt
+
+        def counted(response: Response, **how: Any) -> Any:
+            assert self.crawler.stats is not None
+            self.crawler.stats.inc_value("reads")
+            return read(response, **how)
+
+        context.reader._attempt = counted  # type: ignore[method-assign]
+        if self.crawler.settings.getbool("READ_ALL"):
+            assert context.bodies is not None
+            context.bodies.is_used = False
+
+    def verdict_given(self, verdict: Verdict, size: int) -> None:
+        logger.info("VERDICT %s %d", json.dumps(verdict.to_dict(), sort_keys=True), size)
+
+    def outcome_known(self, verdict: Verdict, outcome: str) -> None:
+        logger.info("OUTCOME %s %s", verdict.url, outcome)
 
 
 class Choking(JsonLinesItemExporter):

@@ -214,6 +214,25 @@ def test_old_notes_are_pruned(opener: Opener) -> None:
     assert store.notes.prune(inf) == 2
 
 
+def test_old_notes_of_some_places_are_pruned(opener: Opener) -> None:
+    notes = opener().notes
+    for table in ("rules", "bodies"):
+        for site in (SITE, "old.example"):
+            notes.write(table, site, {b"a": b"old"}, 10)
+    opener.clock.now += 100.0
+    notes.write("bodies", SITE, {b"b": b"new"}, 10)
+    places = [("bodies", SITE), ("bodies", "unknown.example"), ("bodies", "x" * 2000)]
+    assert notes.prune(opener.clock.now - 50.0, places) == 1
+    assert notes.prune(opener.clock.now - 50.0, []) == 0
+    left = sorted((*place, *notes.read_all(*place)) for place in notes.tables())
+    assert left == [
+        ("bodies", "old.example", b"a"),
+        ("bodies", SITE, b"b"),
+        ("rules", "old.example", b"a"),
+        ("rules", SITE, b"a"),
+    ]
+
+
 def test_the_notes_belong_to_a_namespace_and_survive(opener: Opener) -> None:
     store = opener()
     store.notes.write("rules", SITE, {b"a": b"1"}, 10)

@@ -221,7 +221,7 @@ def runs_beside(call: Callable[[], object]) -> bool:
 
 @compiled
 def test_an_extension_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    name, version = loaded().__name__, features._VERSION
+    name, version = loaded().__name__, features.KERNEL_VERSION
     assert load_extension(name, version) == (loaded(), "")
     monkeypatch.setattr(loaded(), "VERSION", 0)
     assert load_extension(name, version) == (None, "the extension was built for another version")

@@ -297,9 +297,10 @@ class RedisNoteTables(NoteTables):
         """Remove all notes of the namespace."""
         self._session.with_client(lambda client: client.unlink(*stored_note_keys(client, self._names)))
 
-    def prune(self, older_than: float) -> int:
+    def prune(self, older_than: float, places: Sequence[tuple[str, str]] | None = None) -> int:
         before, removed = b"%d" % max(0.0, min(older_than * _MICROSECONDS, _ANY * _MICROSECONDS)), 0
-        for place in self._session.with_client(partial(self._stored_places, "")):
+        named = None if places is None else [*filter(None, (_place(*place) for place in places))]
+        for place in self._session.with_client(partial(self._stored_places, "")) if named is None else named:
             while some := int(self._run(_PRUNE, place, _ANY, [before], is_whole)):
                 removed += some
         return removed
