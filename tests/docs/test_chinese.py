@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from docs.making import site
 from docs.making.site import anchors, chinese_page, headings, renewed, translations, with_chinese_links
@@ -14,34 +15,10 @@ from tests.data import ROOT
 from tests.docs.blocks import blocks_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 DOCS = ROOT / "docs"
-#: What a person needs for the first crawls, without English.
-TRANSLATED = {
-    "index",
-    "tutorial",
-    "how-it-decides",
-    "crawling",
-    "developing",
-    "settings",
-    "your-site",
-    "shared",
-    "methods",
-    "troubleshooting",
-    "limits",
-    "report",
-    "inspect",
-    "explain",
-    "verdict",
-    "meta",
-    "commands",
-    "batch",
-    "tuning",
-    "choosing",
-    "security",
-    "scrapy-redis",
-}
 PAGES = translations()
 
 _BLOCK = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
@@ -52,6 +29,25 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 #: Figures: at least two digits. Smaller numbers are words in one of the languages.
 _FIGURE = re.compile(r"\d[\d,.]*\d")
 _HAN = "[\u4e00-\u9fff]"
+#: The part of a template, and the text that it makes.
+_MEASURED = re.compile(r"<!-- measured: \S+ \S+ \S+(?: from [\w.]+(?: for (\w+))?)? -->\n(.*?)<!-- end of", re.DOTALL)
+#: Words of measured tables that have a translation.
+_ENGLISH = {
+    "a",
+    "and",
+    "at",
+    "by",
+    "characters",
+    "copies",
+    "kept",
+    "missed",
+    "of",
+    "on",
+    "page",
+    "pages",
+    "the",
+    "wrong",
+}
 
 
 @dataclass(frozen=True)
@@ -90,6 +86,15 @@ def sections(page: Path) -> list[Section]:
     return [Section(*each) for each in zip(titles, _HEADING.split(text), strict=True)]
 
 
+def pages_of(nav: object) -> Iterator[str]:
+    """Yield the files of a navigation."""
+    if isinstance(nav, str):
+        yield nav
+    elif isinstance(nav, dict | list):
+        for each in nav.values() if isinstance(nav, dict) else nav:
+            yield from pages_of(each)
+
+
 def lacking(page: Path, original: Path, aspect: str) -> list[str]:
     """Return what one of the two pages has in a section and the other has not."""
     told = []
@@ -106,10 +111,27 @@ def lacking(page: Path, original: Path, aspect: str) -> list[str]:
 BOTH = pytest.mark.parametrize(("page", "original"), PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 
 
-def test_the_pages_that_a_first_crawl_needs_are_translated() -> None:
-    parts = {path.stem for name in TRANSLATED for path in DOCS.glob(f"{name}-*.md")}
-    assert len(parts) > 10
-    assert {page.stem for page, _ in PAGES} >= TRANSLATED | parts
+def test_every_page_of_the_navigation_is_translated() -> None:
+    pages = set(pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]))
+    assert len(pages) > 30
+    assert {page.name for page, _ in PAGES} >= pages
+
+
+def test_the_changelog_stays_english_and_says_so() -> None:
+    text = chinese_page("changelog.md")
+    assert "更新日志只有英文版。" in text
+    parts = re.findall(r'^--8<-- "CHANGELOG.md:(\d+):(\d*)"$', text, re.MULTILINE)
+    assert parts == [("1", "1"), ("2", "")], "the title, the notice, the rest"
+
+
+@BOTH
+def test_measured_tables_and_lists_are_in_the_language_of_their_page(page: Path, original: Path) -> None:
+    found, theirs = (_MEASURED.findall(each.read_text("utf-8")) for each in (page, original))
+    assert [part.removesuffix("zh").removeprefix("zh_") for part, _ in found] == [
+        part.removesuffix("en") for part, _ in theirs
+    ]
+    words = {word for _, text in found for word in re.findall(r"[A-Za-z]+", _LINK.sub("", _CODE.sub("", text)))}
+    assert words & _ENGLISH == set()
 
 
 @BOTH
@@ -168,7 +190,7 @@ def test_links_lead_to_chinese_pages_where_these_exist(page: Path, original: Pat
 
 def test_a_link_is_led_to_the_translation() -> None:
     links = (
-        "[](../limits.md#a) [](../changelog.md) [](limits.md) [](https://a.example/limits.md) [](../pictures/a.zh.svg)"
+        "[](../limits.md#a) [](../unwritten.md) [](limits.md) [](https://a.example/limits.md) [](../pictures/a.zh.svg)"
     )
     assert with_chinese_links(links, DOCS / "zh") == links.replace("../limits.md", "limits.md")
     assert with_chinese_links("[](docs/limits.md#a) [](CHANGELOG.md)", ROOT) == (
