@@ -14,7 +14,9 @@ from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, sleep
 from dedupcrawl.crawl.item_pages import OTHER_ITEM, OTHER_PAGE, CarriedPage, ItemNotice, ItemPages
+from dedupcrawl.crawl.item_text import own_url, read_item
 from dedupcrawl.crawl.items import ItemClaim, PageState
+from dedupcrawl.crawl.page_objects import is_placeholder
 from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.decision import Status, Verdict, unchecked
 from dedupcrawl.detectors.base import Relation
@@ -195,11 +197,11 @@ class PageJudge:
         elif is_skipped(response):
             claim = self._counted(response, await self._claim_page(response))
         else:
-            return await self._claim_both(item, response)
+            return await self._claim_both(item, response, again=again)
         claim.in_flight += 1
         return claim, None
 
-    async def _claim_both(self, item: Any, response: Response) -> tuple[ItemClaim, ItemClaim | None]:
+    async def _claim_both(self, item: Any, response: Response, *, again: bool) -> tuple[ItemClaim, ItemClaim | None]:
         try:
             origin = self.pages.origin(item, response)
         except Exception as error:  # noqa: BLE001  # an error of ours must not lose an item
@@ -207,6 +209,8 @@ class PageJudge:
             origin = None
         if origin is None:
             claim = self._judged(ItemClaim(unchecked(response.url, "error")), None)
+        elif not isinstance(response, TextResponse) and response in origin.pages and is_placeholder(response):
+            claim = await self._claim_whole_item(item, response, again=again)
         else:
             claim = await self._claim_by_pages(origin, response)
         claim.in_flight += 1
@@ -303,7 +307,7 @@ class PageJudge:
         return claim
 
     async def _claim_item(self, item: Any, response: Response | None, *, again: bool) -> ItemClaim:
-        """Judge an item by its own text.
+        """Judge an item by the text of its fields.
 
         Versions are tracked under a URL of its own only. Several items of a page may have the page's URL:
         the second would be a new version of the first.
@@ -318,7 +322,23 @@ class PageJudge:
         if not self.fields.has_any(item):
             return self._judged(ItemClaim(unchecked(url or base, "no-field")), None, again=again)
         page = read_item(item, self._options.item_fields, url or base)
-        claim = await self._claims.judge(page, None, track_url=is_own)
+        return await self._claim_text(page, response, track_url=is_own, again=again)
+
+    async def _claim_whole_item(self, item: Any, response: Response, *, again: bool) -> ItemClaim:
+        """Judge an item whose page was not downloaded by all its fields; the first of a URL is a version of it."""
+        url, seen = own_url(item) or response.url, self._responses.of(response).item_urls
+        is_first = again or url not in seen
+        seen.add(url)
+        try:
+            page = self.pages.read_whole(item, url)
+        except Exception as error:  # noqa: BLE001  # a field whose value raises must not lose its item
+            self._stats.crashed(url, error)
+            return self._judged(ItemClaim(unchecked(url, "error")), None, again=again)
+        return await self._claim_text(page, response, track_url=is_first, again=again)
+
+    async def _claim_text(self, page: Page, response: Response | None, *, track_url: bool, again: bool) -> ItemClaim:
+        """Judge the text of an item; ``track_url``: an earlier text of its URL is an earlier version of it."""
+        claim = await self._claims.judge(page, None, track_url=track_url)
         if response is not None and self.pages.is_other_text(page, claim.verdict, response):
             self._notices.kept_unchecked(OTHER_ITEM, page.url, response)
             claim = ItemClaim(unchecked(page.url, OTHER_ITEM, of=claim.verdict.of), comparison=claim.comparison)
@@ -475,6 +495,7 @@ class _QueuedPage:
 
 def read_page_of(response: Response, options: ReadOptions, *, shares_tree: bool = True) -> Page | Verdict:
     """Read a page from the parsed tree of its response, or from its text; return why if it cannot be judged."""
+    response = _as_html(response)
     refusal = _refusal(response)
     if refusal:
         return unchecked(response.url, refusal)
@@ -488,18 +509,17 @@ def read_page_of(response: Response, options: ReadOptions, *, shares_tree: bool 
         return unchecked(response.url, error.reason)
 
 
-def read_item(item: Any, names: Sequence[str], url: str) -> Page:
-    """Make a page of the text in the fields ``names`` of an item; missing fields are ignored."""
-    adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
-    texts = [(name, _text(adapter.get(name))) for name in names]
-    page = Page.from_text("\n".join(text for _, text in texts if text), url)
-    return replace(page, fields=tuple(texts))
+def _as_html(response: Response) -> Response:
+    """Return a response as HTML if it is that, although its class is none of Scrapy's for texts.
 
-
-def own_url(item: Any) -> str:
-    """Return the field ``url`` of an item, "" if it has none."""
-    url = ItemAdapter(item).get("url") if ItemAdapter.is_item(item) else ""
-    return url if isinstance(url, str) else ""
+    ``SplashJsonResponse`` has the HTML that Splash has rendered as its body, and attributes of its own for text.
+    """
+    if isinstance(response, TextResponse) or not _content_type(response).startswith(b"text/html"):
+        return response
+    encoding = getattr(response, "encoding", None)
+    return HtmlResponse(
+        response.url, response.status, response.headers, response.body, encoding=encoding, request=response.request
+    )
 
 
 def is_skipped(response: Response) -> bool:
@@ -518,11 +538,8 @@ def _refusal(response: Response) -> str:
 
 
 def _is_plain(response: TextResponse) -> bool:
-    kind = response.headers.get("Content-Type") or b""
-    return not isinstance(response, HtmlResponse) and kind.startswith(b"text/plain")
+    return not isinstance(response, HtmlResponse) and _content_type(response).startswith(b"text/plain")
 
 
-def _text(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return "\n".join(filter(None, map(_text, value)))
-    return "" if value is None else str(value)
+def _content_type(response: Response) -> bytes:
+    return response.headers.get("Content-Type") or b""
