@@ -50,6 +50,11 @@ def read_whole_item(item: Any, url: str, left_out: Collection[str], is_now: Call
     return replace(page, beside=stated, stated=stated)
 
 
+def is_short(text: str, min_chars: int) -> bool:
+    """Whether a text has fewer than ``min_chars`` characters, or than half as many letters."""
+    return len(text) < min_chars or 2 * sum(map(str.isalpha, text)) < min_chars
+
+
 @dataclass
 class _WholeItemText:
     """Collects what the fields of an item say."""

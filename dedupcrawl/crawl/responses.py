@@ -14,7 +14,7 @@ from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, sleep
 from dedupcrawl.crawl.item_pages import OTHER_ITEM, OTHER_PAGE, CarriedPage, ItemNotice, ItemPages
-from dedupcrawl.crawl.item_text import own_url, read_item
+from dedupcrawl.crawl.item_text import is_short, own_url, read_item
 from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_objects import is_placeholder
 from dedupcrawl.crawl.page_view import PageView
@@ -325,7 +325,10 @@ class PageJudge:
         return await self._claim_text(page, response, track_url=is_own, again=again)
 
     async def _claim_whole_item(self, item: Any, response: Response, *, again: bool) -> ItemClaim:
-        """Judge an item whose page was not downloaded by all its fields; the first of a URL is a version of it."""
+        """Judge an item whose page was not downloaded by all its fields; the first of a URL is a version of it.
+
+        The items of many pages may have the same few words. Only equal pages would show that they are copies.
+        """
         url, seen = own_url(item) or response.url, self._responses.of(response).item_urls
         is_first = again or url not in seen
         seen.add(url)
@@ -334,6 +337,8 @@ class PageJudge:
         except Exception as error:  # noqa: BLE001  # a field whose value raises must not lose its item
             self._stats.crashed(url, error)
             return self._judged(ItemClaim(unchecked(url, "error")), None, again=again)
+        if page.text and is_short(page.text, self._options.config.min_chars):
+            return self._judged(ItemClaim(unchecked(url, "short")), page, utf8_length(page.text), again=again)
         return await self._claim_text(page, response, track_url=is_first, again=again)
 
     async def _claim_text(self, page: Page, response: Response | None, *, track_url: bool, again: bool) -> ItemClaim:

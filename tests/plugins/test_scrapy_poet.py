@@ -124,6 +124,16 @@ def test_items_that_differ_are_kept(site: Site, run: Run, change: dict[str, Any]
     assert "duplicate" not in crawled.dedup
 
 
+def test_items_with_few_words_are_kept(site: Site, run: Run) -> None:
+    """Their pages may differ, and nobody has seen them."""
+    urls = [product(site, str(n), name="Kettle") for n in range(3)]
+    crawled = run(f"{SPIDERS}.Undownloaded", urls=urls, settings=POET)
+    assert len(crawled.items) == 3
+    assert crawled.dedup["unchecked/short"] == 3
+    named = run(f"{SPIDERS}.Undownloaded", urls=urls, settings={**POET, "DEDUP_ITEM_FIELDS": ["name"]})
+    assert len(named.items) == 1, "fields that are named decide, however short they are"
+
+
 def test_a_changed_item_of_a_known_url_is_an_update(site: Site, run: Run) -> None:
     urls = [product(site, "1", name="Kettle", description=text(1), price=10.5)]
     assert len(run(f"{SPIDERS}.Undownloaded", urls=urls, settings=POET).items) == 1
@@ -134,11 +144,43 @@ def test_a_changed_item_of_a_known_url_is_an_update(site: Site, run: Run) -> Non
 
 
 def test_the_time_of_scraping_does_not_count(site: Site, run: Run) -> None:
-    for n in (1, 2):
-        stamp = datetime.now(UTC).isoformat()
-        urls = [product(site, "1", name="Kettle", description=text(1), scraped_at=stamp)]
-        crawled = run(f"{SPIDERS}.Undownloaded", urls=urls, settings=POET)
-        assert len(crawled.items) == 2 - n
+    def stamp(_: str) -> str:
+        now = datetime.now(UTC).isoformat()
+        return product(site, "1", name="Kettle", description=text(1), scraped_at=now)
+
+    site.on_path = stamp
+    urls = [stamp("")]
+    assert len(run(f"{SPIDERS}.Undownloaded", urls=urls, settings=POET).items) == 1
+    assert run(f"{SPIDERS}.Undownloaded", urls=urls, settings=POET).items == []
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"DEDUP_REVALIDATE": True},
+        {"DEDUP_FORESEE": "skip"},
+        {"DEDUP_FOLLOW_DUPLICATES": False},
+        {"DEDUP_RESPONSE_META": True, "DEDUP_TEXT_FIELD": "text"},
+        {"DEDUP_REPORT": "report.html"},
+        {"FEEDS": {"out.jl": {"format": "jsonlines"}}},
+        {"ADDONS": {"dedupcrawl.Addon": 200, "scrapy_poet.Addon": 300}},
+    ],
+    ids=lambda setting: next(iter(setting)),
+)
+def test_other_settings_make_no_difference(site: Site, run: Run, setting: dict[str, Any]) -> None:
+    urls = [
+        product(site, "1", name="Kettle", description=text(1)),
+        product(site, "2", name="Kettle", description=text(1)),
+        product(site, "3", name="Teapot", description=text(2)),
+    ]
+    for spider, pages in (("Undownloaded", urls), ("JudgingPoet", articles(site))):
+        first = run(f"{SPIDERS}.{spider}", urls=pages, settings={**POET, **setting})
+        assert (len(first.items), first.dedup["dropped"]) == (2, 1)
+        again = run(f"{SPIDERS}.{spider}", urls=pages, settings={**POET, **setting})
+        assert again.items == []
+        for crawled in (first, again):
+            assert not any(name.startswith(("unchecked", "errors")) for name in crawled.dedup)
+            assert not crawled.lines("", "ERROR")
 
 
 def test_fields_that_are_named_decide(site: Site, run: Run) -> None:
