@@ -126,6 +126,22 @@ class Undownloaded(Poet):
     parse_page = callback_for(ProductPage)
 
 
+class OddText(str):
+    """A value that cannot be read."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+class Unreadable(Poet):
+    """Yields items of pages that are not downloaded, with a value that cannot be read."""
+
+    async def parse_page(self, response: DummyResponse, page: ProductPage) -> AsyncIterator[Any]:
+        yield {**vars(await page.to_item()), "value": OddText("odd")}
+
+
 class Mixed(Undownloaded):
     """Passes the item of a downloaded page on to a request whose page is not downloaded."""
 

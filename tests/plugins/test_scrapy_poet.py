@@ -134,6 +134,14 @@ def test_items_with_few_words_are_kept(site: Site, run: Run) -> None:
     assert len(named.items) == 1, "fields that are named decide, however short they are"
 
 
+def test_an_item_that_cannot_be_read_is_kept(site: Site, run: Run) -> None:
+    urls = [product(site, "1", name="Kettle", description=text(1))]
+    crawled = run(f"{SPIDERS}.Unreadable", urls=urls, settings=POET)
+    assert [item["name"] for item in crawled.items] == ["Kettle"]
+    assert crawled.dedup["unchecked/error"] == 1
+    assert crawled.lines("ValueError: no text")
+
+
 def test_a_changed_item_of_a_known_url_is_an_update(site: Site, run: Run) -> None:
     urls = [product(site, "1", name="Kettle", description=text(1), price=10.5)]
     assert len(run(f"{SPIDERS}.Undownloaded", urls=urls, settings=POET).items) == 1
