@@ -16,6 +16,10 @@ from dedupcrawl.page import Page
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from dedupcrawl.crawl.stats import CrawlStats
+
+FIELD_SAMPLE = 20  #: items after which it is clear that no item has a field
+
 
 def read_item(item: Any, names: Sequence[str], url: str) -> Page:
     """Make a page of the text in the fields ``names`` of an item; missing fields are ignored."""
@@ -29,6 +33,43 @@ def own_url(item: Any) -> str:
     """Return the field ``url`` of an item, "" if it has none."""
     url = ItemAdapter(item).get("url") if ItemAdapter.is_item(item) else ""
     return url if isinstance(url, str) else ""
+
+
+class ItemFields:
+    """The fields of ``DEDUP_ITEM_FIELDS``; logs those that no item has, such as a misspelt one.
+
+    Args:
+        names: of the fields.
+        stats: log them.
+    """
+
+    def __init__(self, names: Sequence[str], stats: CrawlStats) -> None:
+        self._names = names
+        self._stats = stats
+        self._missing = dict.fromkeys(names)
+        self._found: dict[str, None] = {}  # of the items so far
+        self._items = 0
+
+    def has_any(self, item: Any) -> bool:
+        """Whether an item has one of the fields, with or without a value."""
+        found = ItemAdapter(item).field_names() if ItemAdapter.is_item(item) else ()
+        if self._missing:
+            self._count(found)
+        return any(name in found for name in self._names)
+
+    def warn(self) -> None:
+        """Log the fields that no item has had so far, once."""
+        for name in self._missing if self._items else ():
+            self._stats.field_missing(name, self._items, ", ".join(self._found) or "no fields")
+        self._missing.clear()
+
+    def _count(self, found: Collection[str]) -> None:
+        self._items += 1
+        self._found.update(dict.fromkeys(found))
+        for name in found:
+            self._missing.pop(name, None)
+        if self._items >= FIELD_SAMPLE:
+            self.warn()
 
 
 def read_whole_item(item: Any, url: str, left_out: Collection[str], is_now: Callable[[Any], bool]) -> Page:

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field, replace
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, sleep
 from dedupcrawl.crawl.item_pages import OTHER_ITEM, OTHER_PAGE, CarriedPage, ItemNotice, ItemPages
-from dedupcrawl.crawl.item_text import is_short, own_url, read_item
+from dedupcrawl.crawl.item_text import ItemFields, is_short, own_url, read_item
 from dedupcrawl.crawl.items import ItemClaim, PageState
 from dedupcrawl.crawl.page_objects import is_placeholder
 from dedupcrawl.crawl.page_view import PageView
@@ -29,7 +28,7 @@ from dedupcrawl.page.time_limit import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.text.features import utf8_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.http import Response
 
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
 
 SKIP = "dedup_skip"  #: key of ``Request.meta``
 SKIPPED = "skip"  #: reason of the verdict on such a request
-
-FIELD_SAMPLE = 20  #: items after which it is clear that no item has a field
 
 BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch
@@ -370,43 +367,6 @@ class PageJudge:
         self._recorder.record_verdict(claim, subject, size, response)
         claim.comparison = None  # saves memory
         return claim
-
-
-class ItemFields:
-    """The fields of ``DEDUP_ITEM_FIELDS``; logs those that no item has, such as a misspelt one.
-
-    Args:
-        names: of the fields.
-        stats: log them.
-    """
-
-    def __init__(self, names: Sequence[str], stats: CrawlStats) -> None:
-        self._names = names
-        self._stats = stats
-        self._missing = dict.fromkeys(names)
-        self._found: dict[str, None] = {}  # of the items so far
-        self._items = 0
-
-    def has_any(self, item: Any) -> bool:
-        """Whether an item has one of the fields, with or without a value."""
-        found = ItemAdapter(item).field_names() if ItemAdapter.is_item(item) else ()
-        if self._missing:
-            self._count(found)
-        return any(name in found for name in self._names)
-
-    def warn(self) -> None:
-        """Log the fields that no item has had so far, once."""
-        for name in self._missing if self._items else ():
-            self._stats.field_missing(name, self._items, ", ".join(self._found) or "no fields")
-        self._missing.clear()
-
-    def _count(self, found: Collection[str]) -> None:
-        self._items += 1
-        self._found.update(dict.fromkeys(found))
-        for name in found:
-            self._missing.pop(name, None)
-        if self._items >= FIELD_SAMPLE:
-            self.warn()
 
 
 class MicroBatchQueue:
