@@ -8,19 +8,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dedupcrawl.config import Config
     from dedupcrawl.crawl.addon import Addon
+    from dedupcrawl.crawl.page_objects import DedupPage, DedupVerdict
     from dedupcrawl.decision import Claim, Pending, Status, Verdict
     from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.page import Page, read_page
 
     __version__: str
 
-__all__ = ["Addon", "Claim", "Config", "Deduplicator", "Page", "Pending", "Status", "Verdict", "read_page"]
+__all__ = [
+    "Addon",
+    "Claim",
+    "Config",
+    "DedupPage",
+    "DedupVerdict",
+    "Deduplicator",
+    "Page",
+    "Pending",
+    "Status",
+    "Verdict",
+    "read_page",
+]
 
 
 _MODULES = {
     "Addon": "crawl.addon",
     "Config": "config",
     "Deduplicator": "deduplicator",
+    **dict.fromkeys(("DedupPage", "DedupVerdict"), "crawl.page_objects"),
     **dict.fromkeys(("Claim", "Pending", "Status", "Verdict"), "decision"),
     **dict.fromkeys(("Page", "read_page"), "page"),
 }

@@ -41,8 +41,8 @@ UNCHECKED_REASONS = {
     LITTLE_READ: "most of its text was not read as main text, but may distinguish it from other pages",
     UNREADABLE: "the names and values stored for it or for a similar page cannot be read, so it is not known whether "
     "it is a copy",
-    "short": "its text is shorter than DEDUP_MIN_CHARS or has too few letters; only the detector exact, which is not "
-    "in use, compares such texts",
+    "short": "its text is shorter than DEDUP_MIN_CHARS or has too few letters; only the detector exact compares such "
+    "texts, if it is in use and the page was downloaded",
     "no-fingerprint": "its text has too few features for the detectors in use",
     "status": "its HTTP status is not 200",
     "soft-404": "its host sends such a page for a URL that cannot exist, although with status 200",

@@ -32,7 +32,7 @@ settings.register_profile("search", _UNTIMED, derandomize=False)
 settings.load_profile("repeatable")
 
 #: Tests that begin many processes.
-FORKING = ("tests/crawl/", "tests/faults/", "tests/sites/test_crawl.py", "tests/test_preloaded.py")
+FORKING = ("tests/crawl/", "tests/faults/", "tests/plugins/", "tests/sites/test_crawl.py", "tests/test_preloaded.py")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -63,6 +63,7 @@ PARTS = (
     Part("stores/test_eviction.py", "a server evicts keys until a stored page is lost", "no_policy"),
     Part("stores/test_damage.py", "30 of 40 seeds", r"-[1-3]\d\]"),
     Part("examples/test_[cdw]*.py", "several workers of scrapy-redis; a wheel"),
+    Part("plugins/test_*.py", "packages of others, which change with them and not with this one"),
     # What a person sees.
     Part("test_browser.py", "a browser"),
     Part("cli/test_report.py", "a browser", "in_a_browser"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import NotConfigured
@@ -40,6 +42,8 @@ REVALIDATING_SPIDER_ORDER = 10_000  #: next to the spider: requests are stored a
 FORESEEING_ORDER = 545  #: after the middlewares that refuse requests; before RetryMiddleware (550) repeats one
 SPIDER_ORDER = 10  #: next to the engine
 FORESEEING_SPIDER_ORDER = 5  #: still nearer, where requests have their depth and priority
+PROVIDER = "dedupcrawl.crawl.page_object_provider.DedupProvider"  #: for page objects of scrapy-poet
+PROVIDER_ORDER = 550  #: after the providers of responses
 
 #: Commands of Scrapy with which a person looks at pages: they must not change what a crawl knows.
 LOOKING_COMMANDS = ("shell", "fetch", "parse", "bench", "check", "view")
@@ -81,6 +85,7 @@ class Addon(ContextOwner):
         add("DOWNLOADER_MIDDLEWARES", ForeseeingDownloaderMiddleware, FORESEEING_ORDER)
         add("SPIDER_MIDDLEWARES", ForeseeingSpiderMiddleware, FORESEEING_SPIDER_ORDER)
         add("ITEM_PIPELINES", self.pipeline, ORDER)
+        _provide_to_page_objects(settings)
 
     def _leave_no_trace(self, settings: BaseSettings, command: str) -> None:
         """Change the settings of a crawl that a person looks at, except those given on the command line."""
@@ -93,14 +98,24 @@ class Addon(ContextOwner):
             logger.info(message, {"command": command})
 
 
+def _provide_to_page_objects(settings: BaseSettings) -> None:
+    """Add the provider of ``DedupPage`` and ``DedupVerdict`` if scrapy-poet is installed, which is not imported."""
+    providers = settings.getdict("SCRAPY_POET_PROVIDERS")
+    known = {each if isinstance(each, str) else f"{each.__module__}.{each.__qualname__}" for each in providers}
+    if PROVIDER not in known and find_spec("scrapy_poet") is not None:
+        priority = settings.getpriority("SCRAPY_POET_PROVIDERS") or 0
+        settings.set("SCRAPY_POET_PROVIDERS", {**providers, PROVIDER: PROVIDER_ORDER}, priority)
+
+
 def looking_command() -> str:
     """Return the name of the Scrapy command that runs this code if it is one of ``LOOKING_COMMANDS``, else "".
 
     Neither settings nor crawler name the command, and Scrapy removes it from ``sys.argv``. So it is looked up on the
-    stack, where the method ``run`` of the command is while it crawls.
+    stack, where the method ``run`` of the command is while it crawls. Settings of the command line need none of this:
+    they always win.
     """
     commands = sys.modules.get("scrapy.commands")
-    frame: FrameType | None = sys._getframe()
+    frame: FrameType | None = inspect.currentframe()
     while commands is not None and frame is not None:
         command = frame.f_locals.get("self") if frame.f_code.co_name == "run" else None
         if isinstance(command, commands.ScrapyCommand):

@@ -65,7 +65,7 @@ class ItemHasher:
     def _value(self, value: Any) -> int:
         kind = type(value)
         if kind is str:
-            return hash(_NOW if self._is_time_text(value) else value)
+            return hash(_NOW if self.is_now(value) else value)
         if kind is list or kind is tuple:
             return hash((kind, *map(self._value, value)))
         if kind is dict:
@@ -74,8 +74,14 @@ class ItemHasher:
             return hash((kind, self._fields(ItemAdapter(value).items())))
         if kind is set or kind is frozenset:
             return hash((kind, frozenset(map(self._value, value))))
-        is_now = self._is_now_at(value) if isinstance(value, datetime) else kind in _NUMBERS and self._is_now(value)
-        return hash(_NOW) if is_now else hash((kind, repr(value) if kind in _BY_REPR else _by_value(value)))
+        return hash(_NOW) if self.is_now(value) else hash((kind, repr(value) if kind in _BY_REPR else _by_value(value)))
+
+    def is_now(self, value: Any) -> bool:
+        """Whether a value is the time at which an item of this crawl was scraped."""
+        kind = type(value)
+        if kind is str:
+            return self._is_time_text(value)
+        return self._is_now_at(value) if isinstance(value, datetime) else kind in _NUMBERS and self._is_now(value)
 
     def _is_now(self, seconds: float | None) -> bool:
         """Whether a number is a Unix time of this crawl, in seconds or milliseconds."""

@@ -18,6 +18,7 @@ from itemloaders import ItemLoader
 from scrapy.http import Response
 
 from dedupcrawl.crawl.item_hash import ItemHasher, shape_of
+from dedupcrawl.crawl.item_text import read_whole_item
 from dedupcrawl.crawl.page_urls import as_url, is_canonical_url, is_url_of, page_key, url_key_at, url_keys
 from dedupcrawl.crawl.recent_table import RecentTable
 from dedupcrawl.detectors.base import Relation
@@ -133,8 +134,8 @@ class ItemPages:
         self._reader = reader
         self._responses = reader.responses
         self._began = time.time()
-        written = (options.text_field, "" if options.drops else options.tag_field)
-        self._hash = ItemHasher(written, self._began, self._names)
+        self._written = (options.text_field, "" if options.drops else options.tag_field)
+        self._hash = ItemHasher(self._written, self._began, self._names)
         self._urls = RecentTable[int, int](MAX_REMEMBERED)  # flags by key
         self._first = RecentTable[int, int](MAX_REMEMBERED)  # the first item that named a URL, by its key
         self._items = RecentTable[int, int](MAX_REMEMBERED)  # number of the response that an item came from first
@@ -223,6 +224,10 @@ class ItemPages:
         """Return the first URL in the fields of ``DEDUP_URL_FIELDS`` of an item, "" if it has none."""
         fields = item if type(item) is dict else ItemAdapter(item) if ItemAdapter.is_item(item) else {}
         return next((url for name in self._names if (url := as_url(fields.get(name)))), "")
+
+    def read_whole(self, item: Any, url: str) -> Page:
+        """Make a page of all fields of an item, without its URL and the time of scraping."""
+        return read_whole_item(item, url, {*self._names, *self._written}, self._hash.is_now)
 
     def origin(self, item: Any, response: Response) -> ItemSource:
         """Return which pages decide about an item of a response, and remember the item."""

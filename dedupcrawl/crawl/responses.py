@@ -9,13 +9,14 @@ from itertools import islice
 from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
-from itemadapter import ItemAdapter
 from scrapy.http import HtmlResponse, JsonResponse, TextResponse, XmlResponse
 from scrapy.utils.asyncio import call_later
 
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, sleep
 from dedupcrawl.crawl.item_pages import OTHER_ITEM, OTHER_PAGE, CarriedPage, ItemNotice, ItemPages
+from dedupcrawl.crawl.item_text import ItemFields, is_short, own_url, read_item
 from dedupcrawl.crawl.items import ItemClaim, PageState
+from dedupcrawl.crawl.page_objects import is_placeholder
 from dedupcrawl.crawl.page_view import PageView
 from dedupcrawl.decision import Status, Verdict, unchecked
 from dedupcrawl.detectors.base import Relation
@@ -28,7 +29,7 @@ from dedupcrawl.page.time_limit import TOO_SLOW, TooSlowError, time_limit
 from dedupcrawl.text.features import utf8_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy.http import Response
 
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 
 SKIP = "dedup_skip"  #: key of ``Request.meta``
 SKIPPED = "skip"  #: reason of the verdict on such a request
-
-FIELD_SAMPLE = 20  #: items after which it is clear that no item has a field
 
 BATCH_SECONDS = 0.02  #: how long a page waits for others
 BATCH_SIZE = 16  #: pages of a batch
@@ -200,11 +199,11 @@ class PageJudge:
         elif is_skipped(response):
             claim = self._counted(response, await self._claim_page(response))
         else:
-            return await self._claim_both(item, response)
+            return await self._claim_both(item, response, again=again)
         claim.in_flight += 1
         return claim, None
 
-    async def _claim_both(self, item: Any, response: Response) -> tuple[ItemClaim, ItemClaim | None]:
+    async def _claim_both(self, item: Any, response: Response, *, again: bool) -> tuple[ItemClaim, ItemClaim | None]:
         try:
             origin = self.pages.origin(item, response)
         except Exception as error:  # noqa: BLE001  # an error of ours must not lose an item
@@ -212,6 +211,8 @@ class PageJudge:
             origin = None
         if origin is None:
             claim = self._judged(ItemClaim(unchecked(response.url, "error")), None)
+        elif not isinstance(response, TextResponse) and response in origin.pages and is_placeholder(response):
+            claim = await self._claim_whole_item(item, response, again=again)
         else:
             claim = await self._claim_by_pages(origin, response)
         claim.in_flight += 1
@@ -310,7 +311,7 @@ class PageJudge:
         return claim
 
     async def _claim_item(self, item: Any, response: Response | None, *, again: bool) -> ItemClaim:
-        """Judge an item by its own text.
+        """Judge an item by the text of its fields.
 
         Versions are tracked under a URL of its own only. Several items of a page may have the page's URL:
         the second would be a new version of the first.
@@ -325,7 +326,28 @@ class PageJudge:
         if not self.fields.has_any(item):
             return self._judged(ItemClaim(unchecked(url or base, "no-field")), None, again=again)
         page = read_item(item, self._options.item_fields, url or base)
-        claim = await self._claims.judge(page, None, track_url=is_own)
+        return await self._claim_text(page, response, track_url=is_own, again=again)
+
+    async def _claim_whole_item(self, item: Any, response: Response, *, again: bool) -> ItemClaim:
+        """Judge an item whose page was not downloaded by all its fields; the first of a URL is a version of it.
+
+        The items of many pages may have the same few words. Only equal pages would show that they are copies.
+        """
+        url, seen = own_url(item) or response.url, self._responses.of(response).item_urls
+        is_first = again or url not in seen
+        seen.add(url)
+        try:
+            page = self.pages.read_whole(item, url)
+        except Exception as error:  # noqa: BLE001  # a field whose value raises must not lose its item
+            self._stats.crashed(url, error)
+            return self._judged(ItemClaim(unchecked(url, "error")), None, again=again)
+        if page.text and is_short(page.text, self._options.config.min_chars):
+            return self._judged(ItemClaim(unchecked(url, "short")), page, utf8_length(page.text), again=again)
+        return await self._claim_text(page, response, track_url=is_first, again=again)
+
+    async def _claim_text(self, page: Page, response: Response | None, *, track_url: bool, again: bool) -> ItemClaim:
+        """Judge the text of an item; ``track_url``: an earlier text of its URL is an earlier version of it."""
+        claim = await self._claims.judge(page, None, track_url=track_url)
         if response is not None and self.pages.is_other_text(page, claim.verdict, response):
             self._notices.kept_unchecked(OTHER_ITEM, page.url, response)
             claim = ItemClaim(unchecked(page.url, OTHER_ITEM, of=claim.verdict.of), comparison=claim.comparison)
@@ -352,43 +374,6 @@ class PageJudge:
         self._recorder.record_verdict(claim, subject, size, response)
         claim.comparison = None  # saves memory
         return claim
-
-
-class ItemFields:
-    """The fields of ``DEDUP_ITEM_FIELDS``; logs those that no item has, such as a misspelt one.
-
-    Args:
-        names: of the fields.
-        stats: log them.
-    """
-
-    def __init__(self, names: Sequence[str], stats: CrawlStats) -> None:
-        self._names = names
-        self._stats = stats
-        self._missing = dict.fromkeys(names)
-        self._found: dict[str, None] = {}  # of the items so far
-        self._items = 0
-
-    def has_any(self, item: Any) -> bool:
-        """Whether an item has one of the fields, with or without a value."""
-        found = ItemAdapter(item).field_names() if ItemAdapter.is_item(item) else ()
-        if self._missing:
-            self._count(found)
-        return any(name in found for name in self._names)
-
-    def warn(self) -> None:
-        """Log the fields that no item has had so far, once."""
-        for name in self._missing if self._items else ():
-            self._stats.field_missing(name, self._items, ", ".join(self._found) or "no fields")
-        self._missing.clear()
-
-    def _count(self, found: Collection[str]) -> None:
-        self._items += 1
-        self._found.update(dict.fromkeys(found))
-        for name in found:
-            self._missing.pop(name, None)
-        if self._items >= FIELD_SAMPLE:
-            self.warn()
 
 
 class MicroBatchQueue:
@@ -511,6 +496,7 @@ class _QueuedPage:
 
 def read_page_of(response: Response, options: ReadOptions, *, shares_tree: bool = True) -> Page | Verdict:
     """Read a page from the parsed tree of its response, or from its text; return why if it cannot be judged."""
+    response = _as_html(response)
     refusal = _refusal(response)
     if refusal:
         return unchecked(response.url, refusal)
@@ -524,18 +510,17 @@ def read_page_of(response: Response, options: ReadOptions, *, shares_tree: bool 
         return unchecked(response.url, error.reason)
 
 
-def read_item(item: Any, names: Sequence[str], url: str) -> Page:
-    """Make a page of the text in the fields ``names`` of an item; missing fields are ignored."""
-    adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
-    texts = [(name, _text(adapter.get(name))) for name in names]
-    page = Page.from_text("\n".join(text for _, text in texts if text), url)
-    return replace(page, fields=tuple(texts))
+def _as_html(response: Response) -> Response:
+    """Return a response as HTML if it is that, although its class is none of Scrapy's for texts.
 
-
-def own_url(item: Any) -> str:
-    """Return the field ``url`` of an item, "" if it has none."""
-    url = ItemAdapter(item).get("url") if ItemAdapter.is_item(item) else ""
-    return url if isinstance(url, str) else ""
+    ``SplashJsonResponse`` has the HTML that Splash has rendered as its body, and attributes of its own for text.
+    """
+    if isinstance(response, TextResponse) or not _content_type(response).startswith(b"text/html"):
+        return response
+    encoding = getattr(response, "encoding", None)
+    return HtmlResponse(
+        response.url, response.status, response.headers, response.body, encoding=encoding, request=response.request
+    )
 
 
 def is_unread(source: Source, state: ResponseState) -> TypeGuard[Response]:
@@ -559,11 +544,8 @@ def _refusal(response: Response) -> str:
 
 
 def _is_plain(response: TextResponse) -> bool:
-    kind = response.headers.get("Content-Type") or b""
-    return not isinstance(response, HtmlResponse) and kind.startswith(b"text/plain")
+    return not isinstance(response, HtmlResponse) and _content_type(response).startswith(b"text/plain")
 
 
-def _text(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return "\n".join(filter(None, map(_text, value)))
-    return "" if value is None else str(value)
+def _content_type(response: Response) -> bytes:
+    return response.headers.get("Content-Type") or b""

@@ -15,6 +15,7 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
 
 from dedupcrawl.crawl.pipeline import _PROCESSED_ITEM
 from tests.crawl import spiders
@@ -76,7 +77,8 @@ def _process(spec: dict[str, Any]) -> Any:
 
 
 def _add(process: Any, crawl: dict[str, Any], report: dict[str, Any]) -> None:
-    spider = getattr(spiders, crawl["spider"])
+    name = crawl["spider"]
+    spider = load_object(name) if "." in name else getattr(spiders, name)
     custom = type(spider.__name__, (spider,), {"custom_settings": crawl["settings"]})
     crawler = process.create_crawler(custom)
 
