@@ -73,7 +73,8 @@ def description() -> str:
     source = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["urls"]["Source"]
     text = Path("README.md").read_text("utf-8")
     text = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/raw/main/", text)
-    return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/blob/main/", text)
+    text = re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/blob/main/", text)
+    return re.sub(r"(\[[^]]*\]\()(?=#)", rf"\g<1>{source}/blob/main/README.md", text)  # PyPI gives headings no addresses
 
 
 # Metadata need no compiled part: pip asks for them first, and Cython takes its time.
