@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BUILT := $(VENV)/.built
-# The demo runs in an environment like that of a user: the package, and what it needs.
+# The demo runs in an environment like that of a user: the package, and what it needs. pip is removed from it to save space.
 DEMO := .venv-demo
 OLDEST := .venv-oldest
 SOURCES := $(shell find dedupcrawl -type f -not -name "*.pyc" -not -name "*.so")
@@ -17,7 +17,7 @@ CHECKS ?= lint types imports docs
 # Compiled modules are kept, whatever the environment says: hundreds of processes of the tests load them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install package demo demo-clean test test-all test-oldest test-scrapy checks lint types imports docs pytest cost bench bench-others clean
+.PHONY: install package pythons demo demo-clean test test-all test-oldest test-scrapy checks lint types imports docs pytest cost bench bench-others clean
 
 install: $(BUILT)
 
@@ -45,10 +45,15 @@ package: install
 $(DEMO)/.installed: pyproject.toml setup.py $(SOURCES)
 	$(PYTHON) -m venv $(DEMO)
 	$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile .
+	$(DEMO)/bin/python -m pip uninstall --quiet --quiet --yes setuptools pip
 	touch $@
 
 demo: $(DEMO)/.installed
 	$(DEMO)/bin/dedupcrawl demo
+
+# The package on other Pythons, with a compiler and without one: make pythons PYTHONS="python3.12 python3.14". Packages are downloaded.
+pythons:
+	.ci/pythons $(PYTHONS)
 
 demo-clean:
 	rm -rf demo-out $(DEMO)

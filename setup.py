@@ -74,7 +74,8 @@ def description() -> str:
     text = Path("README.md").read_text("utf-8")
     text = re.sub(r"((?:src|srcset)=\")(?!https?:)", rf"\g<1>{source}/raw/main/", text)
     text = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/raw/main/", text)
-    return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/blob/main/", text)
+    text = re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\g<1>{source}/blob/main/", text)
+    return re.sub(r"(\[[^]]*\]\()(?=#)", rf"\g<1>{source}/blob/main/README.md", text)  # headings have none on PyPI
 
 
 # Metadata need no compiled part: pip asks for them first, and Cython takes its time.

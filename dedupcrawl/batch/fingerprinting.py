@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dedupcrawl.batch.columns import FingerprintTableBuilder, RowValues, fill_probes, fingerprint_schema
 from dedupcrawl.batch.formats import BadRow, PartError, format_named
+from dedupcrawl.batch.formats.base import textless_reason
 from dedupcrawl.batch.repeated_text import TEXT_SCHEMA, TextTableBuilder
 from dedupcrawl.batch.workdir import PartState, Workdir, write_state
 from dedupcrawl.deduplicator import Deduplicator
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dedupcrawl.batch.job import Job
 
 ROWS_PER_BATCH = 4096  #: rows of a record batch that is written, at least; small batches are joined
-MAX_LISTED_BAD_ROWS = 1000  #: bad rows of a part that are listed; all are counted
+MAX_LISTED_ROWS = 1000  #: bad rows of a part that are listed, and rows without text; all are counted
 SKIP_HINT = "--skip-bad leaves out what cannot be read, and lists it"
 _CHARS_PER_BATCH = 1 << 20  #: characters of main text that are fingerprinted together
 
@@ -48,6 +49,7 @@ class FingerprintedChunk:
     sketches: int  #: sketches of each record
     texts: bytes = b""  #: a serialized record batch of the texts; b"" without site memory
     bad: tuple[BadRow, ...] = ()
+    textless: tuple[BadRow, ...] = ()  #: rows whose columns of HTML and text are empty; they are in ``data`` too
     broken: tuple[int, str] | None = None  #: first row that cannot be read, and why; the rows after it are not read
 
     def batch(self) -> pa.RecordBatch:
@@ -60,6 +62,7 @@ class RowFingerprinter:
 
     def __init__(self, job: Job) -> None:
         self._fields = job.columns
+        self._why_textless = textless_reason(job.columns)
         self._annotates = job.annotate
         self._sketches = job.sketches
         self._has_memory = job.config.site_memory
@@ -67,7 +70,9 @@ class RowFingerprinter:
 
     def fingerprint(self, format: str, chunk: Chunk) -> FingerprintedChunk:
         """Parse and fingerprint a chunk; unreadable rows are returned, not raised."""
-        builder, texts, bad = FingerprintTableBuilder(self._sketches), TextTableBuilder(), []
+        builder, texts = FingerprintTableBuilder(self._sketches), TextTableBuilder()
+        bad: list[BadRow] = []
+        textless: list[BadRow] = []
         end = chunk.first + chunk.count
         broken: tuple[int, str] | None = None
 
@@ -77,15 +82,18 @@ class RowFingerprinter:
                 for row in format_named(format).rows(chunk, self._fields):
                     if isinstance(row, BadRow):
                         bad.append(row)
-                    else:
-                        yield row
+                        continue
+                    if row.is_textless:
+                        textless.append(BadRow(row.number, self._why_textless))
+                    yield row
             except PartError as error:
                 end, broken = error.row, (error.row, error.why)
 
         self.add(builder, readable(), texts)
         rows, data = len(builder), builder.batch().serialize().to_pybytes()
         read = texts.batch().serialize().to_pybytes() if self._has_memory else b""
-        return FingerprintedChunk(end, chunk.read, rows, data, self._sketches, read, tuple(bad), broken)
+        errors = (tuple(bad), tuple(textless), broken)
+        return FingerprintedChunk(end, chunk.read, rows, data, self._sketches, read, *errors)
 
     def add(self, builder: FingerprintTableBuilder, rows: Iterable[Row], texts: TextTableBuilder) -> None:
         """Fingerprint rows, and add them and, with site memory, their texts to tables."""
@@ -196,7 +204,7 @@ def _write_chunks(
                 writer.write(chunk.batch())
                 if chunk.texts:
                     texts.write(pa.ipc.read_record_batch(pa.py_buffer(chunk.texts), TEXT_SCHEMA))
-                state = _with_bad_rows(state, chunk)
+                state = _with_rows_of(state, chunk)
                 if not job.skip_bad:
                     check_readable(part, state)
     except PartError as error:
@@ -214,15 +222,21 @@ def _raise_at_break(part: Part, chunks: Iterable[FingerprintedChunk]) -> Iterato
             raise PartError(str(part.path), *chunk.broken)
 
 
-def _with_bad_rows(state: PartState, chunk: FingerprintedChunk) -> PartState:
-    room = MAX_LISTED_BAD_ROWS - len(state.bad_rows)
-    more: list[list[Any]] = [[bad.number, bad.why] for bad in chunk.bad[:room]]
+def _with_rows_of(state: PartState, chunk: FingerprintedChunk) -> PartState:
     return replace(
         state,
         rows=chunk.end,
         bad=state.bad + len(chunk.bad),
-        bad_rows=[*state.bad_rows, *more] if more else state.bad_rows,
+        bad_rows=_listed(state.bad_rows, chunk.bad),
+        textless=state.textless + len(chunk.textless),
+        textless_rows=_listed(state.textless_rows, chunk.textless),
     )
+
+
+def _listed(rows: list[list[Any]], more: Sequence[BadRow]) -> list[list[Any]]:
+    """Return a list with further rows, as far as there is room."""
+    added: list[list[Any]] = [[row.number, row.why] for row in more[: MAX_LISTED_ROWS - len(rows)]]
+    return [*rows, *added] if added else rows
 
 
 class _ArrowWriter:

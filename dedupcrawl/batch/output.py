@@ -157,6 +157,7 @@ def summarize(
             "rows": sum(file["bad"] for file in files),
             "broken": sum(file["broken"] is not None for file in files),
         },
+        "textless": sum(file["textless"] for file in files),
         "given": solution["given"],
         "superseded": solution["superseded"],
         "crowded": solution["hot_buckets"],
@@ -174,9 +175,15 @@ def _read_errors(part: Part, state: PartState) -> dict[str, Any]:
     return {
         "path": str(part.path),
         "bad": state.bad,
-        "bad_rows": [{"row": row, "why": why} for row, why in state.bad_rows],
+        "bad_rows": _listed(state.bad_rows),
+        "textless": state.textless,
+        "textless_rows": _listed(state.textless_rows),
         "broken": broken,
     }
+
+
+def _listed(rows: list[list[Any]]) -> list[dict[str, Any]]:
+    return [{"row": row, "why": why} for row, why in rows]
 
 
 PROGRESS_STEP = 200  #: records after which progress is reported

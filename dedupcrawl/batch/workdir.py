@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Self
 
@@ -136,6 +136,8 @@ class PartState:
     rows: int = 0  #: including bad ones
     bad: int = 0  #: rows that could not be read
     bad_rows: list[list[Any]] = field(default_factory=list)  #: the first of them: number and reason
+    textless: int = 0  #: rows whose columns of HTML and text are empty; they are kept unchecked
+    textless_rows: list[list[Any]] = field(default_factory=list)  #: the first of them: number and reason
     broken: list[Any] | None = None  #: first row that cannot be read, and why; the rows after it are not read
 
     @classmethod
@@ -149,6 +151,9 @@ class PartState:
         return (self.path, self.size, self.mtime, self.making) == (
             other.path, other.size, other.mtime, other.making
         )  # fmt: skip
+
+
+_PART_FIELDS = {each.name for each in fields(PartState)}
 
 
 def write_state(path: Path, state: Any) -> None:
@@ -194,10 +199,7 @@ def read_part_state(work: Workdir, name: str) -> PartState | None:
     state = read_state(work.part_state(name))
     if state is None or not work.fingerprints(name).exists():
         return None
-    try:
-        return PartState(**state)
-    except TypeError:
-        return None
+    return PartState(**state) if state.keys() == _PART_FIELDS else None
 
 
 def read_finished(

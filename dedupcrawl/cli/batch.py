@@ -29,13 +29,13 @@ from dedupcrawl.sites.site_counts import SiteNotice
 from dedupcrawl.tools.evaluation.runs import with_constants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dedupcrawl.batch.job import Job
     from dedupcrawl.batch.runner import Engine
 
 
-_MAX_ERRORS = 10  #: unreadable rows that are printed
+_MAX_ROWS = 10  #: unreadable rows that are printed, and rows without text
 _INTERRUPTED = 130  #: exit code after Ctrl-C, as in shells (128 + SIGINT)
 _FIELD_HELP = "Column or JSON field with the {} (default: common names)."
 
@@ -88,7 +88,9 @@ def batch(
     html_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("HTML"))] = "",
     text_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("text"))] = "",
     time_field: Annotated[str, typer.Option(metavar="NAME", help=_FIELD_HELP.format("time"))] = "",
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and list unreadable rows.")] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Skip and list unreadable rows; list rows without text.")
+    ] = False,
     workers: Annotated[int, typer.Option(min=0, help="Number of processes (default: one per core).")] = 0,
     master: Annotated[
         str, typer.Option(metavar="URL", help="Run on Spark: local[2], spark://HOST:7077, … (shared --out).")
@@ -129,7 +131,7 @@ def batch(
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary, out)
+        _print_summary(summary, out, lists_textless=skip_bad)
     if page is not None:
         with ConsoleProgress() as bars:
             found = batch_report(out, bars)
@@ -186,17 +188,22 @@ def _engine(job: Job, master: str) -> Iterator[Engine | None]:
         yield SparkEngine(session, job, Workdir(job.out))
 
 
-def _print_summary(summary: Mapping[str, Any], folder: Path) -> None:
-    """Print the figures of ``summary.json``, and the first unreadable rows."""
+def _print_summary(summary: Mapping[str, Any], folder: Path, *, lists_textless: bool) -> None:
+    """Print the figures of ``summary.json``, the first unreadable rows, and perhaps the first ones without text."""
     if summary["already"]:
         print_line(f"nothing to do: {folder} holds all of this already")
     output_console().print(facts_table(_rows(summary)))
     print_notices([SiteNotice.from_dict(each) for each in summary.get("sites", ())])
-    errors = [line for part in summary["parts"] for line in _errors(part)]
-    for line in errors[:_MAX_ERRORS]:
-        print_line(f"left out: {line}", "yellow")
-    if len(errors) > _MAX_ERRORS:
-        print_line(f"… and {len(errors) - _MAX_ERRORS:,} more, in {folder / 'summary.json'}", "yellow")
+    _print_rows("left out", [line for part in summary["parts"] for line in _errors(part)], folder)
+    if lists_textless:
+        _print_rows("kept unchecked", [line for part in summary["parts"] for line in _textless(part)], folder)
+
+
+def _print_rows(what: str, lines: Sequence[str], folder: Path) -> None:
+    for line in lines[:_MAX_ROWS]:
+        print_line(f"{what}: {line}", "yellow")
+    if len(lines) > _MAX_ROWS:
+        print_line(f"… and {len(lines) - _MAX_ROWS:,} more, in {folder / 'summary.json'}", "yellow")
 
 
 def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -209,6 +216,8 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "bytes", f"{read:,} read, {kept:,} kept ({_share(kept, read)})"
     if summary["bad"]["rows"] or summary["bad"]["broken"]:
         yield "unreadable", f"{summary['bad']['rows']:,} rows; the rest of {summary['bad']['broken']:,} files"
+    if summary["textless"]:
+        yield "without text", f"{summary['textless']:,} rows, kept unchecked"
     if summary["given"]:
         yield "known before", f"{summary['given']:,} pages that share a key with these"
     if summary["superseded"]:
@@ -230,11 +239,21 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _errors(part: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"{part['path']}, row {bad['row']}: {bad['why']}" for bad in part["bad_rows"])
-    if part["bad"] > len(part["bad_rows"]):
-        yield f"{part['path']}: {part['bad'] - len(part['bad_rows']):,} more rows"
+    yield from _rows_of(part, "bad")
     if part["broken"]:
         yield f"{part['path']}, from row {part['broken']['row']} on: {part['broken']['why']}"
+
+
+def _textless(part: Mapping[str, Any]) -> Iterator[str]:
+    yield from _rows_of(part, "textless")
+
+
+def _rows_of(part: Mapping[str, Any], kind: str) -> Iterator[str]:
+    """Yield a line for each listed row of a kind, and one for those that are counted only."""
+    listed = part[f"{kind}_rows"]
+    yield from (f"{part['path']}, row {each['row']}: {each['why']}" for each in listed)
+    if part[kind] > len(listed):
+        yield f"{part['path']}: {part[kind] - len(listed):,} more rows"
 
 
 def _share(part: int, whole: int) -> str:

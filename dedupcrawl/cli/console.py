@@ -13,6 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import orjson
+from rich.cells import cell_len
 from rich.console import Console, RenderHook
 from rich.measure import Measurement
 from rich.progress import (
@@ -191,7 +192,10 @@ def facts_table(rows: Iterable[tuple[str, str | Text]], title: str = "", *, fram
     table = Table(title=Text(title) if title else None, title_justify="left", show_header=False)
     if not framed:
         table.box, table.padding = None, (0, 2, 0, 0)
-    table.add_column(no_wrap=True, style="" if framed else "dim")
+    rows = tuple(rows)
+    # Rich measures the longest word of a name, and does not break names: what is missing is taken from the URLs.
+    widest = max((cell_len(name) for name, _ in rows), default=0)
+    table.add_column(no_wrap=True, min_width=widest, style="" if framed else "dim")
     table.add_column(overflow="fold")
     for name, value in rows:
         table.add_row(name, Text(value) if isinstance(value, str) else value)

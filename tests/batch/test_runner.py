@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from dedupcrawl.batch import fingerprinting, local_engine
+from dedupcrawl.batch.fingerprinting import MAX_LISTED_ROWS
 from dedupcrawl.batch.formats import Fields
 from dedupcrawl.batch.verdicts import read_annotations
 from dedupcrawl.batch.workdir import Workdir
@@ -219,6 +220,25 @@ def test_every_row_that_cannot_be_read_is_named_or_listed(batch: Batch) -> None:
     assert len(batch.kept()) == 4
     with pytest.raises(DedupError, match="row 1"):
         batch.run(batch.folder / "in")
+
+
+def test_rows_without_text_are_kept_listed_and_all_counted(batch: Batch) -> None:
+    """The list of each file is bounded."""
+    blank = [{"url": f"https://a.example/{n}", "text": " "} for n in range(MAX_LISTED_ROWS + 5)]
+    rows = [*ROWS[:1], *blank, *ROWS[1:4]]
+    write_lines(batch.folder / "in" / "a.jsonl", rows)
+    write_lines(batch.folder / "in" / "b.jsonl", [{"url": "https://b.example/1", "title": "Frost"}, *ROWS[:1]])
+    first = batch.run(batch.folder / "in")
+    assert first["textless"] == MAX_LISTED_ROWS + 6
+    assert first["unchecked"]["empty"] == MAX_LISTED_ROWS + 6
+    assert lines(batch.folder / "out" / "b.jsonl") == [{"url": "https://b.example/1", "title": "Frost"}]
+    parts = first["parts"]
+    assert [part["textless"] for part in parts] == [MAX_LISTED_ROWS + 5, 1]
+    assert [len(part["textless_rows"]) for part in parts] == [MAX_LISTED_ROWS, 1]
+    why = "no text: all columns of the usual names of HTML and text are missing or empty"
+    assert parts[1]["textless_rows"] == [{"row": 0, "why": why}]
+    assert parts[0]["textless_rows"][-1]["row"] == MAX_LISTED_ROWS
+    assert batch.run(batch.folder / "in") | {"already": False} == first  # what is finished is not forgotten
 
 
 def test_bad_rows_are_left_out_of_an_annotated_output(batch: Batch) -> None:

@@ -93,6 +93,24 @@ def test_what_cannot_be_read_is_listed_on_the_screen(
     assert "and 10 more, in out/summary.json" in shown
 
 
+def test_rows_without_text_are_listed_beside_what_cannot_be_read(folder: Path) -> None:
+    rows = [b'{"url": "https://a.example/1"}', b"no json", b'{"url": "https://a.example/2", "text": null, "html": ""}']
+    path = folder / "own" / "feed.jsonl"
+    write_lines(path, ROWS[:1])
+    path.write_bytes(path.read_bytes() + b"\n".join(rows) + b"\n")
+    shown = run("own", "--out", "out", "--skip-bad")
+    assert figures(shown)["without text"] == "2 rows, kept unchecked"
+    assert figures(shown)["kept"].startswith("3 ")
+    found = [line for line in shown.splitlines() if line.startswith(("left out: ", "kept unchecked: "))]
+    assert [line.partition(" own/feed.jsonl, ")[2][:15] for line in found] == [
+        "row 2: the line",
+        "row 1: no text:",
+        "row 3: no text:",
+    ]
+    shown = run("own", "--out", "named", "--skip-bad", "--text-field", "text")
+    assert "row 1: no text: 'text' is missing or empty" in shown
+
+
 def test_fields_and_preference_by_name(folder: Path) -> None:
     rows = [{"u": row["url"], "t": row["text"], "when": n, "text": "not this"} for n, row in enumerate(ROWS)]
     write_lines(folder / "own" / "feed.jsonl", rows)

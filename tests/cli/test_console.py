@@ -17,8 +17,9 @@ URL = "https://news.example/" + "a-very-long-path/" * 20
 def test_a_url_in_a_table_is_not_broken(capsys: pytest.CaptureFixture[str]) -> None:
     output_console().print(facts_table([("page", URL), ("text", "word " * 60)]))
     table_console().print(Padding(facts_table([("page", URL)], framed=False), (0, 0, 0, 1)))
+    output_console().print(facts_table([("a name of several words", "…"), ("page", URL)], framed=False))
     written = capsys.readouterr().out
-    assert written.count(URL) == 2
+    assert written.count(URL) == 3
 
 
 def test_a_table_without_long_words_keeps_its_width(capsys: pytest.CaptureFixture[str]) -> None:

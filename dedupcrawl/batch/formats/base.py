@@ -114,12 +114,17 @@ class Row(NamedTuple):
     score: float | None = None  #: in ``Fields.score``; None: it has none
     capture: bytes = b""  #: ID, date and payload digest of its WARC record, with line ends between them
 
+    @property
+    def is_textless(self) -> bool:
+        """Whether it has no HTML, and no text but white space."""
+        return self.reason is None and self.html is None and not (self.text or "").strip()
+
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A damaged row; the rows after it can be read."""
+    """A damaged row, or one without text; the rows after it can be read."""
 
-    number: int
+    number: int  #: in its part, from 0
     why: str
 
 
@@ -261,6 +266,19 @@ def column_names(fields: Fields) -> ColumnNames:
         time=(fields.time,) if fields.time else TIME_COLUMNS,
         score=(fields.score,) if fields.score else (),
     )
+
+
+def textless_reason(fields: Fields) -> str:
+    """Return why a row has no text.
+
+    >>> textless_reason(Fields(text="story"))
+    "no text: 'story' is missing or empty"
+    >>> textless_reason(Fields())
+    'no text: all columns of the usual names of HTML and text are missing or empty'
+    """
+    if named := " and ".join(repr(name) for name in (fields.html, fields.text) if name):
+        return f"no text: {named} {'are' if fields.html and fields.text else 'is'} missing or empty"
+    return "no text: all columns of the usual names of HTML and text are missing or empty"
 
 
 def missing_column(fields: Fields, columns: Collection[str]) -> str | None:

@@ -143,6 +143,8 @@ class _BatchReader:
                 f"{counted(bad['rows'], 'row')}, and the rest of {counted(bad['broken'], 'file')}, "
                 "could not be read: summary.json lists them."
             )
+        if textless := finished.summary["textless"]:
+            yield f"{counted(textless, 'row')} without text, kept unchecked: summary.json lists them."
         if self._given:
             yield f"{self._given:,} pages that were known before share a key with these; they are not listed."
         without = pages - int(np.count_nonzero(batch_stats.is_valid_time(self._times[self._given :])))
