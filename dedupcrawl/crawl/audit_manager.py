@@ -66,10 +66,9 @@ class AuditManager:
             refuted: how often these rules were refuted.
         """
         spider = self._crawler.spider
-        fields = storable_fields(request, spider) if spider is not None and self._can_skip else None
+        fields = storable_fields(request, spider, OWN_KEYS) if spider is not None and self._can_skip else None
         if spider is None or fields is None:
             return None
-        fields["meta"] = {name: value for name, value in request.meta.items() if name not in OWN_KEYS}
         key = request_key(request.url, purpose, spider.name)
         if not await self._skipped.add(site, SkippedEntry(key, fields, rules, time.time(), spider.name, refuted)):
             return None

@@ -54,8 +54,9 @@ class ForeseeingDownloaderMiddleware:
             raise SkippedPage("its page is foreseen to be a copy")
         if fate is RequestOutcome.POSTPONED:
             rank = self._foresight.exhausted_rank(request)
-            meta = {**request.meta, POSTPONED: True, **({LATE: True} if rank else {})}
-            return request.replace(priority=LAST_PRIORITY - rank, dont_filter=True, meta=meta)
+            turn = int(request.meta.get(POSTPONED, 0))
+            meta = {**request.meta, POSTPONED: turn + 1, **({LATE: True} if rank else {})}
+            return request.replace(priority=LAST_PRIORITY - 10 * rank - turn, dont_filter=True, meta=meta)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:
@@ -92,13 +93,17 @@ class ForeseeingSpiderMiddleware:
         has_items = False
         if isinstance(response, TextResponse):
             self._foresight.answered(response.url)
-        async for output in result:
-            if isinstance(output, Request):
-                _mark(output, audited, probed)
-                self._foresight.mark(output, response.url)
-            else:
-                has_items = True
-            yield output
+        try:
+            async for output in result:
+                if isinstance(output, Request):
+                    _mark(output, audited, probed)
+                    self._foresight.mark(output, response.url)
+                else:
+                    has_items = True
+                yield output
+        except Exception:
+            self._foresight.forget(response.url)  # nothing waits for a page whose callback has failed
+            raise
         if not has_items:
             self._foresight.page_without_items(response.url)
 

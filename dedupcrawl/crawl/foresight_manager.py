@@ -17,7 +17,8 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.utils.asyncio import create_looping_call
 
 from dedupcrawl.crawl.audit_manager import AuditManager
-from dedupcrawl.crawl.concurrency import BackgroundTaskGroup
+from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, sleep
+from dedupcrawl.crawl.evidence_registry import PAUSE, EvidenceRegistry
 from dedupcrawl.crawl.foreseen_requests import (
     AGAIN,
     FOUND_ON_PROBE,
@@ -54,12 +55,13 @@ if TYPE_CHECKING:
     from dedupcrawl.crawl.settings import Options
     from dedupcrawl.crawl.stats import CrawlStats
     from dedupcrawl.crawl.store_client import StoreClient
-    from dedupcrawl.foresee.rule_learner import ForeseenPage, RuleState, SiteRules
+    from dedupcrawl.foresee.rule_learner import ForeseenPage, SiteRules
+    from dedupcrawl.foresee.rule_state import RuleState
 
 logger = logging.getLogger(__name__)
 
 PROBE_SHARE = 0.05  #: of the foreseen requests that are sent all the same with "skip"
-LAST_PRIORITY = -1_000_000  #: of requests that are postponed
+LAST_PRIORITY = -1_000_000  #: of requests that are postponed; those of exhausted patterns, and again, come later
 MAX_REQUESTS = 512  #: requests whose pages may still be judged
 MAX_EXCHANGE_SECONDS = 60.0  #: between two exchanges of evidence, unless a third of the lease is less
 RECORDED_RULES = 200  #: in the report
@@ -96,6 +98,7 @@ class ForesightManager:
         self._registry = ForesightRegistry()
         self._audits = AuditManager(crawler, options, client, stats)
         self._requests: OrderedDict[str, RequestState] = OrderedDict()
+        self._evidence = EvidenceRegistry()
         self._under_way: dict[int, str] = {}  # canonical forms, with the URL of the request
         self._kept: OrderedDict[str, tuple[int, RequestState]] = OrderedDict()  # whose items are in the pipelines
         self._exchanging: set[str] = set()
@@ -135,7 +138,7 @@ class ForesightManager:
             page = rules.predict(request.url, purpose)
             if page is not None:
                 return await self._decide_foreseen(request, site, page, state)
-            if self._waits(request, form):
+            if self._waits(request, form) or await self._waits_for_evidence(request, rules, purpose):
                 return RequestOutcome.POSTPONED
             self._suspect(meta.get(FOUND_ON_PROBE, ()))
             fate = await self._decide_by_pattern(request, site, state)
@@ -230,7 +233,21 @@ class ForesightManager:
         self._stats.count("postponed")
         return True
 
+    async def _waits_for_evidence(self, request: Request, rules: SiteRules, purpose: str) -> bool:
+        """Whether the page of a request is to be foreseen later, by a rule that needs other pages before."""
+        expected = rules.expected_evidence(request.url, purpose) if self._mode == "skip" else None
+        if expected is None or not self._evidence.waits(request, expected):
+            return False
+        if POSTPONED not in request.meta:
+            self._stats.count("postponed")
+        elif self._evidence.is_under_way:  # no others are left: without a pause, all that wait would go round
+            await sleep(PAUSE)
+        return True
+
     def _send(self, request: Request, state: RequestState) -> None:
+        if self._mode == "skip" and state.page is None and state.is_touchable:
+            rules = self._registry.rules(site_of(request.url))
+            self._evidence.sent(without_fragment(request.url), rules.expected_evidence(request.url, state.purpose))
         if self._patterns is not None:
             self._patterns.sent(request)
         self._requests[without_fragment(request.url)] = state
@@ -242,6 +259,7 @@ class ForesightManager:
     def forget(self, url: str) -> RequestState | None:
         """Forget a request: its page will not be judged. Return its state."""
         state = self._requests.pop(without_fragment(url), None)
+        self._evidence.forget(without_fragment(url))
         if state is not None and state.form and self._under_way.get(state.form) == url:
             del self._under_way[state.form]
         return state
@@ -273,7 +291,7 @@ class ForesightManager:
 
     # -- verdicts -----------------------------------------------------------------------------
 
-    def verdict_given(self, verdict: Verdict, size: int) -> None:
+    def verdict_given(self, verdict: Verdict, size: int, canonical: str = "") -> None:
         """Handle the signal: learn from a dropped page at once, and from a kept one when it is stored."""
         url = verdict.url
         site = site_of(url)
@@ -283,6 +301,7 @@ class ForesightManager:
         content = content_of(verdict)
         if state is None or content is None or (self._not_found is not None and self._not_found.has_matched(url)):
             return
+        self._note_canonical(url, canonical)
         if not verdict.keep:
             self._copies += 1
             self._copy_bytes += size
@@ -300,6 +319,12 @@ class ForesightManager:
                 self._kept.popitem(last=False)
         else:
             self._learn(url, content, verdict.of or "", state)
+
+    def _note_canonical(self, url: str, canonical: str) -> None:
+        """Have the rule tested by which a page differs from the URL that it calls canonical, if it is of its site."""
+        site = site_of(url)
+        if canonical and canonical != url and site_of(canonical) == site:
+            self._registry.rules(site).suggest(url, canonical)
 
     def _count_for_patterns(self, patterns: PatternManager, verdict: Verdict, site: str) -> None:
         """Credit the patterns of a new page, and send what was skipped of them; probe its host."""

@@ -201,7 +201,8 @@ class SignallingRecorder(PageRecorder):
     ) -> None:
         """Record a page, and send its verdict."""
         self._recorder.record_verdict(claim, subject, size, response)
-        self._send(dedup_verdict, verdict=claim.verdict, size=size)
+        canonical = subject.canonical if isinstance(subject, Page) else ""
+        self._send(dedup_verdict, verdict=claim.verdict, size=size, canonical=canonical)
 
     def record_state(self, claim: ItemClaim) -> None:
         """Record the state of a page, and send its outcome."""

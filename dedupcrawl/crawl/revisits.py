@@ -49,6 +49,7 @@ class RevisitState:
     has_news: bool = False  #: whether an item was kept that is no copy of an earlier page
     is_unchecked: bool = False  #: whether an item was kept without a comparison
     is_incomplete: bool = False  #: it cannot be asked for conditionally
+    is_compared: bool = False  #: it was compared with its last visit, and its validators told the truth
     has_ended: bool = False  #: the spider has yielded everything
 
     def note_claim(self, verdict: Verdict, filed: int | None, *, is_deferred: bool) -> None:
@@ -84,9 +85,15 @@ class RevisitState:
     def entry(self, proofs: tuple[int, ...], *, code: str, at: float, turn: int) -> ValidatorEntry:
         """Return the entry of this visit; for the arguments see :class:`ValidatorEntry`."""
         requests = tuple(self.requests)
+        compared = self.is_compared + (self.page.entry.compared if self.page.entry is not None else 0)
         return ValidatorEntry(
-            self.etag, self.modified, self.body, self.size, self.items, requests, proofs, code, at, turn
+            self.etag, self.modified, self.body, self.size, self.items, requests, proofs, code, at, turn, compared
         )
+
+    @property
+    def was_unconditional(self) -> bool:
+        """Whether a known page was downloaded without a condition."""
+        return self.page.entry is not None and self.page.requests is None
 
     def differs_from(self, entry: ValidatorEntry) -> bool:
         """Whether the page brought something that its last visit did not."""

@@ -6,7 +6,7 @@ import json
 import logging
 from typing import TYPE_CHECKING
 
-from dedupcrawl.foresee.rule_learner import SITE_WIDE
+from dedupcrawl.foresee.rule_state import SITE_WIDE
 from dedupcrawl.foresee.url_rules import discarder_rule
 from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.utils.formatting import share
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from dedupcrawl.foresee.rule_learner import RuleState
+    from dedupcrawl.foresee.rule_state import RuleState
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,8 @@ Handlers are called in the reactor's thread, without being awaited. Their errors
 
 from __future__ import annotations
 
-#: A page was judged. Arguments: ``verdict`` (:class:`~dedupcrawl.Verdict`), ``size`` (bytes of the body), ``spider``.
+#: A page was judged. Arguments: ``verdict`` (:class:`~dedupcrawl.Verdict`), ``size`` (bytes of the body),
+#: ``canonical`` (the URL that the page calls its canonical one, or ""), ``spider``.
 dedup_verdict = object()
 
 #: What became of a page that was not dropped. Arguments: ``verdict``, ``outcome`` ("kept": all pipelines passed an item

@@ -20,7 +20,7 @@ from dedupcrawl.errors import StoreError
 from dedupcrawl.stores.notes import MAX_NOTE_BYTES, NoteTables, encoded_site
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
     from scrapy import Request, Spider
 
@@ -74,8 +74,14 @@ def request_key(url: str, purpose: str, spider: str = "") -> bytes:
     return blake2b(f"{spider}\0{purpose}\0{url}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
-def storable_fields(request: Request, spider: Spider) -> dict[str, Any] | None:
-    """Return a request as JSON values; None if they would not be the same request."""
+def storable_fields(request: Request, spider: Spider, without: Container[str] = ()) -> dict[str, Any] | None:
+    """Return a request as JSON values; None if they would not be the same request.
+
+    Args:
+        request: the request.
+        spider: has its callback.
+        without: keys of its meta that are left out: marks of this package, which need not be JSON values.
+    """
     has_secret = bool(request.cookies) or not {*SECRET_HEADERS, COOKIE}.isdisjoint(request.headers.keys())
     if request.body or has_secret or has_password(request.url):
         return None
@@ -83,6 +89,7 @@ def storable_fields(request: Request, spider: Spider) -> dict[str, Any] | None:
         fields = request.to_dict(spider=spider)
     except ValueError:  # its callback is no method of the spider
         return None
+    fields["meta"] = {key: value for key, value in request.meta.items() if key not in without}
     fields = {name: value for name, value in fields.items() if value and name not in ("body", "dont_filter")}
     return json_fields(fields | {"headers": decoded_headers(request)})
 

@@ -61,6 +61,7 @@ class ValidatorEntry:
     code: str  #: hash of the spider's module: another spider has to read the page again
     at: float  #: Unix time of the last answer
     turn: int = 0  #: answers until the page is asked for unconditionally
+    compared: int = 0  #: downloads that were compared with the one before, and were no lie
 
     def pack(self) -> bytes | None:
         """Return the note; None if it would be too large."""
@@ -84,6 +85,7 @@ class ValidatorEntry:
                 code=str(note["code"]),
                 at=float(note["at"]),
                 turn=int(note["turn"]),
+                compared=int(note.get("compared", 0)),
             )
             return entry if entry.headers else None
         return None

@@ -42,6 +42,7 @@ from dedupcrawl.crawl.validator_entry import (
     validators_of,
 )
 from dedupcrawl.errors import StoreError
+from dedupcrawl.foresee.rule_state import wilson_bound
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.stores.base import ClaimState
 
@@ -65,13 +66,16 @@ MAX_VALIDATORS = 100_000  #: pages of a site with an entry
 MAX_UNCHANGED = 50_000  #: pages of a site that a worker may find unchanged in one crawl; further ones are downloaded
 TURNS = 20  #: crawls in which a page is asked for unconditionally once: 5 % of the pages in each of them
 HONEST_PAGES = 500  #: unchanged pages under equal validators after which a site is trusted again
+#: Downloads of known pages without a lie from which pages of a site are asked for conditionally that were not compared
+#: themselves yet: at least 99 % of the site's pages tell the truth then (bound of :func:`wilson_bound`). 268.
+TRUST_PAGES = next(count for count in range(1, 1000) if wilson_bound(count, count) >= 0.99)
 TRUST_SECONDS = 20.0  #: after which the trust in a site is read again, unless a third of the lease is less
 FLUSH_SECONDS = 0.5  #: in which entries are stored together
 TAKEN_AT_ONCE = 500  #: requests that are made again
 TAKE_LEASE = 3600.0  #: seconds for which they are taken
 OPEN_SITES = 10_000  #: sites whose trust is remembered
 
-_WRONG = b"wrong"
+_WRONG, _RIGHT = b"wrong", b"right"  #: pages that must be right before a site is trusted again; pages that were right
 _CUT_FLAGS = frozenset(("partial", "dataloss", "download_stopped"))  # of responses whose body was cut
 
 
@@ -96,6 +100,7 @@ class RevalidationManager:
         self._trust_seconds = min(TRUST_SECONDS, options.config.lease / 3)
         self._code = ""
         self._trust: RecentTable[str, tuple[float, bool]] = RecentTable(OPEN_SITES)  # until when, is it trusted
+        self._right: RecentTable[str, int] = RecentTable(OPEN_SITES)  # pages that told the truth, of all workers
         self._unchanged: dict[str, set[bytes]] = {}  # keys by site, of this worker
         self.pages: WeakKeyDictionary[Request, KnownPage] = WeakKeyDictionary()  #: of the requests that were sent
         self._queue: TurnQueue[RevisitState | UnchangedPage] = TurnQueue(self._store)
@@ -126,7 +131,8 @@ class RevalidationManager:
         has_jar = self._has_cookies and not request.meta.get("dont_merge_cookies")
         fields = storable_fields(request, spider, is_sent=has_jar)
         has_room = len(self._unchanged.get(page.site, ())) < MAX_UNCHANGED
-        if entry.turn <= 0 or fields is None or not has_room:
+        is_due = entry.turn <= 0 or not (entry.compared or self._right.get(page.site, 0) >= TRUST_PAGES)
+        if is_due or fields is None or not has_room:
             return found
         try:
             return replace(found, requests=tuple(entry.restored(spider)), fields=orjson.dumps(fields))
@@ -147,14 +153,17 @@ class RevalidationManager:
         until, is_trusted = self._trust.get(site, (0.0, True))
         if time.monotonic() < until or not is_trusted:
             return is_trusted
-        is_trusted = (await self._client.call(self._missing_pages, site)) <= 0
+        missing, self._right[site] = await self._client.call(self._counts, site)
+        is_trusted = missing <= 0
         self._trust[site] = time.monotonic() + self._trust_seconds, is_trusted
         if not is_trusted:
             self._start(self._ask_again(site))
         return is_trusted
 
-    def _missing_pages(self, site: str) -> int:
-        return self._client.dedup.store.notes.add(TRUST, site, {_WRONG: 0})[_WRONG]
+    def _counts(self, site: str) -> tuple[int, int]:
+        """Return how many pages of a site must be right before it is trusted again, and how many were right."""
+        found = self._client.dedup.store.notes.add(TRUST, site, {_WRONG: 0, _RIGHT: 0})
+        return found[_WRONG], found[_RIGHT]
 
     def is_trusted_now(self, site: str) -> bool:
         """Whether nothing is known here against a site."""
@@ -209,26 +218,32 @@ class RevalidationManager:
         if not state.has_ended or state.open > 0:
             return
         entry = state.page.entry
-        if entry is not None and not state.is_incomplete and state.has_validators_of(entry):
+        if entry is not None and not state.is_incomplete:
             self._compare(state, entry)
         is_uncertain = state.is_unchecked and self._has_feeds  # no record says whether the items are durable
         if not state.is_incomplete and not is_uncertain and len(state.proofs) + len(state.repeats) <= MAX_PROOFS:
             self._queue.add([state], FLUSH_SECONDS)
 
     def _compare(self, state: RevisitState, entry: ValidatorEntry) -> None:
-        """Compare a page with its last visit, which had equal validators."""
-        site = state.page.site
-        if state.differs_from(entry):
+        """Compare a page with its last visit: does it differ under equal validators?"""
+        site, is_equal = state.page.site, state.has_validators_of(entry)
+        if is_equal and state.differs_from(entry):
             self._stats.count("not_modified/lies")
             self._distrust(site)
-        elif not self.is_trusted_now(site):
+            return
+        state.is_compared = state.was_unconditional
+        if is_equal and not self.is_trusted_now(site):
             self._start(self._write_trust(site, -1))
+        elif state.is_compared and self._right.get(site, 0) < TRUST_PAGES:
+            self._right[site] = self._right.get(site, 0) + 1
+            self._start(self._write_right(site))
 
     # -- trust --------------------------------------------------------------------------------
 
     def _distrust(self, site: str) -> None:
         was_trusted = self.is_trusted_now(site)
         self._trust[site] = time.monotonic() + self._trust_seconds, False
+        self._right[site] = 0
         if was_trusted:
             message = (
                 "A page of %(site)s has changed under an equal ETag or Last-Modified: its pages are asked for "
@@ -240,9 +255,14 @@ class RevalidationManager:
 
     async def _write_trust(self, site: str, pages: int) -> None:
         notes = self._client.dedup.store.notes
-        present = await self._client.call(self._missing_pages, site)
+        present, right = await self._client.call(self._counts, site)
         change = max(pages - present, 0) if pages > 0 else pages * (present > 0)
-        await self._client.call(notes.add, TRUST, site, {_WRONG: change})
+        await self._client.call(notes.add, TRUST, site, {_WRONG: change, _RIGHT: -right if pages > 0 else 0})
+
+    async def _write_right(self, site: str) -> None:
+        """Count a page that told the truth, until that are enough."""
+        counts = await self._client.call(self._client.dedup.store.notes.add, TRUST, site, {_RIGHT: 1})
+        self._right[site] = counts[_RIGHT] if self.is_trusted_now(site) else 0
 
     async def _ask_again(self, site: str) -> None:
         """Make the requests of a site again that were answered with 304 in this crawl, by any worker."""
@@ -289,7 +309,7 @@ class RevalidationManager:
         """Read again whether the sites of unchanged pages are trusted: another worker may have found a lie."""
         await self._queue.drain()
         for site in [*self._unchanged]:
-            if await self._client.call(self._missing_pages, site) > 0:
+            if (await self._client.call(self._counts, site))[0] > 0:
                 self._trust[site] = 0.0, False
                 await self._ask_again(site)
 

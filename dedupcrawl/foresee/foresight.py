@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from dedupcrawl.foresee.rule_learner import SITE_WIDE, RuleState, SiteRules
+from dedupcrawl.foresee.rule_learner import SiteRules
+from dedupcrawl.foresee.rule_state import SITE_WIDE, RuleState
 from dedupcrawl.foresee.url_rules import parse_url, template
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.utils.formatting import counted

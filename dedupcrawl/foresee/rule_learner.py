@@ -10,116 +10,34 @@ evidence only, unless it has seen ``OPEN_VALUES`` different ones: ``?page=1`` re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from dedupcrawl.errors import DamageError
 from dedupcrawl.foresee.page_table import LatestPage, LatestPages, PageTable, TableEntry
+from dedupcrawl.foresee.rule_state import SITE_WIDE, RuleState, WatchedGroup
 from dedupcrawl.foresee.url_rules import (
     MAX_RULE_CHARS,
     ChangeGroup,
-    ChangeKind,
     differences,
     parse_rule,
     parse_url,
     rule_text,
     template,
 )
-from dedupcrawl.utils.formatting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dedupcrawl.foresee.url_rules import UrlFields
 
-TRUST = 0.90  #: lowest share of right predictions, by the bound below, from which a rule acts
-CONFIDENCE_Z = 1.645  #: quantile of the normal distribution: one-sided, 95 %
-OPEN_VALUES = 6  #: different values of good pages, after which a rule applies to any value
-MAX_REFUTED = 6  #: doublings of the evidence that a rule needs
 MAX_GROUPS = 24  #: groups of changes that a site is watched for, without those of active rules
+MAX_SUGGESTED = 4  #: of them, those that pages suggest and no verdict has confirmed
 RECENT_PAGES = 256  #: pages in which the evidence for a new rule is looked for
 MAX_COPIES = 3  #: of them with which a copy is compared
-SITE_WIDE = "*"  #: scope of a rule that holds under at least ``SITE_SCOPES`` templates
-SITE_SCOPES = 2
 #: Content of a page that could not be compared: it is no copy, and nothing is foreseen to be a copy of it.
 UNKNOWN = 0xFFFFFFFF
 MIXED = 0  #: form of a group with different contents: it is a counter-example once, and foresees nothing
-
-
-def wilson_bound(good: int, all_: int, z: float = CONFIDENCE_Z) -> float:
-    """Return the lower bound of a share of which ``good`` of ``all_`` were observed (E. B. Wilson, 1927).
-
-    >>> round(wilson_bound(25, 25), 4), round(wilson_bound(24, 24), 4)
-    (0.9023, 0.8987)
-    """
-    if not all_:
-        return 0.0
-    share, square = good / all_, z * z
-    middle = share + square / (2 * all_)
-    width = z * sqrt(share * (1 - share) / all_ + square / (4 * all_ * all_))
-    return max(0.0, (middle - width) / (1 + square / all_))
-
-
-#: Good groups, without a counter-example, for which the bound reaches ``TRUST``: 25.
-NEEDED_GROUPS = next(n for n in range(1, 1000) if wilson_bound(n, n) >= TRUST)
-
-
-@dataclass(slots=True)
-class RuleState:
-    """A rule and its evidence."""
-
-    group: ChangeGroup
-    scope: str  #: the template of the URLs that it makes, or ``SITE_WIDE``
-    good: int = 0  #: groups since the last counter-example
-    refuted: int = 0  #: counter-examples
-    probes: int = 0  #: foreseen pages that were downloaded, and compared
-    wrong: int = 0  #: of them, those that were no copies
-    skipped: int = 0  #: requests that were not sent
-    values: set[int] = field(default_factory=set)  #: hashes of the values that good pages had
-    example: tuple[str, str] = ("", "")  #: a copy, and the page that it repeats
-
-    @property
-    def text(self) -> str:
-        """The rule as text."""
-        return rule_text(self.group, self.scope)
-
-    @property
-    def needed(self) -> int:
-        """The number of good groups from which it acts."""
-        return NEEDED_GROUPS << min(self.refuted, MAX_REFUTED)
-
-    @property
-    def requests(self) -> int:
-        """The number of requests that it has foreseen."""
-        return self.probes + self.skipped
-
-    @property
-    def numbers(self) -> str:
-        """Its use in words."""
-        return f"{counted(self.requests, 'request')}, {counted(self.probes, 'probe')}, {self.wrong} wrong"
-
-    @property
-    def is_active(self) -> bool:
-        """Whether it acts."""
-        return self.good >= self.needed
-
-    def covers(self, value: int) -> bool:
-        """Whether the evidence covers a value that the rule removes."""
-        return value in self.values or len(self.values) >= OPEN_VALUES
-
-    def confirm(self, value: int, copy: str, of: str) -> None:
-        """Add a good page."""
-        if len(self.values) < OPEN_VALUES:
-            self.values.add(value)
-        if not self.example[0]:
-            self.example = copy, of
-
-    def refute(self) -> None:
-        """Begin again, after a counter-example."""
-        self.good, self.refuted = 0, self.refuted + 1
-        self.values.clear()
 
 
 class ForeseenPage(NamedTuple):
@@ -127,6 +45,22 @@ class ForeseenPage(NamedTuple):
 
     content: int  #: hash of the content
     rules: tuple[RuleState, ...]  #: that lead to it
+
+
+class GroupEvidence(NamedTuple):
+    """A group of known pages to which the page of a URL would belong, of a rule that does not act yet."""
+
+    rule: RuleState
+    is_new: bool  #: whether the group is not counted as evidence yet
+    is_covered: bool  #: whether the evidence covers the values of the URL
+
+
+class ExpectedEvidence(NamedTuple):
+    """What the page of a URL would be evidence for."""
+
+    key: int  #: of the form of the URL that all rules with evidence would give it; 0: there are none
+    is_copy: bool  #: whether a page with this form is known
+    groups: tuple[GroupEvidence, ...]
 
 
 class CanonicalResult(NamedTuple):
@@ -160,50 +94,6 @@ class _LearntPage(NamedTuple):
         return self.fields if is_used else self.form
 
 
-class _WatchedGroup:
-    """A group of changes, and the rules with it: one for each template."""
-
-    __slots__ = ("group", "rules", "seed", "site_wide")
-
-    def __init__(self, group: ChangeGroup) -> None:
-        self.group = group
-        self.seed = hash(group)
-        self.rules: dict[str, RuleState] = {}
-        self.site_wide: RuleState | None = None  # None: it does not hold for other templates
-
-    @property
-    def active(self) -> list[RuleState]:
-        """The rules that act."""
-        own = [rule for rule in self.rules.values() if rule.is_active]
-        return own if self.site_wide is None else [*own, self.site_wide]
-
-    @property
-    def rank(self) -> tuple[bool, int]:
-        """Its use: a rule for one value is replaced before others, since noise has many values."""
-        has_value = any(change.kind is ChangeKind.VALUE for change in self.group.changes)
-        return not has_value, sum(rule.good + rule.refuted for rule in self.rules.values())
-
-    def rule_for(self, scope: str) -> RuleState | None:
-        """Return the rule that acts under a template."""
-        own = self.rules.get(scope)
-        if own is not None and (own.is_active or own.refuted):
-            return own if own.is_active else None
-        return self.site_wide
-
-    def generalise(self) -> bool:
-        """Find out whether the changes hold for the whole site; return whether that is new."""
-        before, rules = self.site_wide, [rule for rule in self.rules.values() if rule.good]
-        is_refuted = any(rule.refuted for rule in self.rules.values())
-        is_enough = len(rules) >= SITE_SCOPES and sum(rule.good for rule in rules) >= NEEDED_GROUPS
-        if is_refuted or not is_enough or any(change.kind is ChangeKind.SEGMENT for change in self.group.changes):
-            self.site_wide = None
-        else:
-            rule = before or RuleState(self.group, SITE_WIDE, example=rules[0].example)
-            rule.good, rule.values = sum(each.good for each in rules), set().union(*(each.values for each in rules))
-            self.site_wide = rule
-        return (before is None) != (self.site_wide is None)
-
-
 class SiteRules:
     """The rules of one site, and the pages by which they are learnt and applied.
 
@@ -212,10 +102,14 @@ class SiteRules:
     """
 
     def __init__(self) -> None:
-        self._groups: dict[ChangeGroup, _WatchedGroup] = {}
-        self._active: list[_WatchedGroup] = []
+        self._groups: dict[ChangeGroup, WatchedGroup] = {}
+        self._active: list[WatchedGroup] = []
+        self._promising: list[WatchedGroup] = []  # with rules that do not act yet
         self._urls = PageTable()  # by URLs that no rule changes: it remains true when a rule is refuted
         self._pages = PageTable()  # by what rules make of URLs, for each group of changes
+        self._joint: PageTable | None = (
+            None  # by the forms that promising rules would give URLs; None: nobody has asked
+        )
         self._recent = LatestPages(RECENT_PAGES)
         self.revision = 0  #: rises whenever a rule begins or ceases to act
 
@@ -231,7 +125,7 @@ class SiteRules:
     @property
     def bytes(self) -> int:
         """The memory of the tables of pages."""
-        return self._urls.bytes + self._pages.bytes
+        return sum(table.bytes for table in (self._urls, self._pages, self._joint) if table is not None)
 
     # -- predictions --------------------------------------------------------------------------
 
@@ -269,6 +163,61 @@ class SiteRules:
                 return ForeseenPage(page.content, used if rule in used else (*used, rule))
         return None
 
+    def expected_evidence(self, url: str, purpose: str = "") -> ExpectedEvidence:
+        """Return what the page of a URL would be evidence for, if it were downloaded."""
+        if self._joint is None:
+            self._joint = PageTable()
+            self._find_promising()
+        fields = self.canonical(parse_url(url)).fields
+        key = hash((purpose, self._joint_form(fields)))
+        known = self._joint.get(key) if self._promising else None
+        is_copy = known is not None and known.form != _form(fields) and known.content != UNKNOWN
+        return ExpectedEvidence(key if self._promising else 0, is_copy, tuple(self._groups_of(fields, purpose)))
+
+    def _groups_of(self, fields: UrlFields, purpose: str) -> Iterator[GroupEvidence]:
+        own = _form(fields)
+        for watched in self._promising:
+            changed = watched.group.apply(fields)
+            rule = watched.rules.get(template(changed))
+            if rule is None or not rule.is_promising:
+                continue
+            key = hash((purpose, watched.seed, changed))
+            first = self._pages.get(key) or self._urls.get(hash((purpose, changed)))
+            if first is not None and first.form not in (own, MIXED) and first.content != UNKNOWN:
+                is_covered = changed is fields or rule.covers(_value_hash(watched.group, fields))
+                yield GroupEvidence(rule, is_new=not first.counted, is_covered=is_covered)
+
+    def _joint_form(self, fields: UrlFields) -> UrlFields:
+        """Return the form of a URL that the rules would give it that have evidence, if they acted."""
+        for watched in self._promising:
+            changed = watched.group.apply(fields)
+            if changed is not fields:
+                rule = watched.rules.get(template(changed))
+                if rule is not None and rule.is_promising and rule.covers(_value_hash(watched.group, fields)):
+                    fields = changed
+        return fields
+
+    def _enter_joint(self, joint: PageTable, page: LatestPage) -> None:
+        form = self.canonical(parse_url(page.url)).fields
+        key = hash((page.purpose, self._joint_form(form)))
+        if self._promising and joint.get(key) is None:
+            joint.put(key, TableEntry(page.content, _form(form)))
+
+    def _is_made_up(self, group: ChangeGroup) -> bool:
+        """Whether rules for each of several changes have evidence: one for all of them is not needed then."""
+        singles = [self._groups.get(ChangeGroup((change,))) for change in group.changes]
+        return len(singles) > 1 and all(each is not None and (each.is_promising or each.active) for each in singles)
+
+    def _find_promising(self) -> None:
+        """Find the rules again that have evidence and do not act yet."""
+        found = [each for each in self._groups.values() if each.is_promising and not self._is_made_up(each.group)]
+        found.sort(key=lambda each: each.group)
+        if found != self._promising and self._joint is not None:
+            self._promising = found
+            self._joint.clear()
+            for page in self._recent:
+                self._enter_joint(self._joint, page)
+
     # -- evidence -----------------------------------------------------------------------------
 
     def learn(self, url: str, content: int, of: str = "", purpose: str = "") -> list[RuleState]:
@@ -290,8 +239,11 @@ class SiteRules:
             if other == of:
                 page = page._replace(of=of, earlier=earlier)
         refuted = self._weigh_all(page)
-        self._recent.add(LatestPage(url, purpose, page.content))
+        self._recent.add(latest := LatestPage(url, purpose, page.content))
         self._enter_url(page)
+        if self._joint is not None:
+            self._find_promising()
+            self._enter_joint(self._joint, latest)
         return refuted
 
     def _copies(self, page: _LearntPage, of: str) -> list[str]:
@@ -326,7 +278,7 @@ class SiteRules:
             self._rebuild()
         return acted
 
-    def _rules_behind(self, watched: _WatchedGroup, rule: RuleState, scope: str) -> list[RuleState]:
+    def _rules_behind(self, watched: WatchedGroup, rule: RuleState, scope: str) -> list[RuleState]:
         """Return what to refute for a rule: a site-wide one ceases to hold once that of any template is refuted."""
         if rule.scope != SITE_WIDE:
             return [rule]
@@ -346,17 +298,45 @@ class SiteRules:
                 watched.rules[scope] = RuleState(group, scope)
                 self._search_recent(watched)
 
-    def _watch(self, group: ChangeGroup, scope: str) -> _WatchedGroup | None:
+    def suggest(self, url: str, canonical: str) -> None:
+        """Watch for evidence of the rule by which a page differs from the URL that it calls canonical.
+
+        That is no evidence: a page can name any URL. So there is room for a few such rules only, and none of them takes
+        the place of a rule that was learnt from verdicts.
+
+        Args:
+            url: of the page.
+            canonical: the URL that it names, of the same site.
+        """
+        one, two = self.canonical(parse_url(url)).fields, self.canonical(parse_url(canonical)).fields
+        for group in differences(one, two):
+            scope = template(group.apply(one))
+            watched = self._groups.get(group) or self._watch_suggested(group, scope)
+            if watched is not None and scope not in watched.rules:
+                watched.rules[scope] = RuleState(group, scope, is_suggested=True)
+
+    def _watch_suggested(self, group: ChangeGroup, scope: str) -> WatchedGroup | None:
+        """Watch a group of changes that a page suggests, if there is room."""
+        unproven = [key for key, each in self._groups.items() if each.is_unproven]
+        idle = [each for each in self._groups.values() if not each.active and not each.site_wide]
+        if len(unproven) >= MAX_SUGGESTED:
+            del self._groups[unproven[0]]
+        elif len(idle) >= MAX_GROUPS:
+            return None
+        return self._watch(group, scope)
+
+    def _watch(self, group: ChangeGroup, scope: str) -> WatchedGroup | None:
         """Begin to collect evidence, in place of the oldest group that has led to nothing."""
         if not is_storable(group, scope):
             return None
         idle = [key for key, each in self._groups.items() if not each.active and not each.site_wide]
         if len(idle) >= MAX_GROUPS:
-            del self._groups[min(idle, key=lambda key: self._groups[key].rank)]
-        self._groups[group] = watched = _WatchedGroup(group)
+            unproven = [key for key in idle if self._groups[key].is_unproven]
+            del self._groups[min(unproven or idle, key=lambda key: self._groups[key].rank)]
+        self._groups[group] = watched = WatchedGroup(group)
         return watched
 
-    def _search_recent(self, watched: _WatchedGroup) -> None:
+    def _search_recent(self, watched: WatchedGroup) -> None:
         for url, purpose, content in self._recent:
             self._weigh(watched, self._read(url, content, purpose))
 
@@ -374,7 +354,7 @@ class SiteRules:
             self._rebuild(forget=bool(acted))
         return acted
 
-    def _weigh(self, watched: _WatchedGroup, page: _LearntPage) -> bool:
+    def _weigh(self, watched: WatchedGroup, page: _LearntPage) -> bool:
         """Add a page to its group; return whether the evidence has changed."""
         key = watched.group.apply(page.form)
         scope = template(key)
@@ -400,7 +380,7 @@ class SiteRules:
         self._pages.put(place, first._replace(counted=True))
         return True
 
-    def _first_of(self, watched: _WatchedGroup, page: _LearntPage, key: UrlFields) -> TableEntry | None:
+    def _first_of(self, watched: WatchedGroup, page: _LearntPage, key: UrlFields) -> TableEntry | None:
         """Return a page of a group that was downloaded before the group was watched."""
         if page.earlier is not None and watched.group.apply(page.earlier) == key:
             form = parse_url(page.of) if watched in self._active else page.earlier
@@ -433,7 +413,7 @@ class SiteRules:
         if not page.rules:
             self._urls.put(hash((page.purpose, page.fields)), TableEntry(page.content, _form(page.fields)))
 
-    def _enter(self, watched: _WatchedGroup, page: _LearntPage) -> None:
+    def _enter(self, watched: WatchedGroup, page: _LearntPage) -> None:
         """Add a page to its group without counting it as evidence."""
         place = hash((page.purpose, watched.seed, watched.group.apply(page.form)))
         if self._pages.get(place) is None:

@@ -29,6 +29,7 @@ from dedupcrawl.crawl.page_view import current_page
 from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import StoreError
+from dedupcrawl.foresee import rule_state
 from dedupcrawl.ledger.ledger_appender import LedgerTables
 from dedupcrawl.stores.transactional import MemoryStore
 from tests.crawl.spiders import soon
@@ -444,6 +445,15 @@ class StopAfterSkips:
         if self._left and self._crawler.stats.get_value("dedup/skipped", 0) >= self._left:
             self._left = 0
             ensure_future(self._crawler.stop_async())  # noqa: RUF006  # it waits for this request
+
+
+class NoEvidenceAwaited:
+    """Sends requests in their order, and none later because its page is no evidence that a rule needs."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:  # Scrapy's interface
+        rule_state.PROMISING_GROUPS = 1 << 30
+        return cls()
 
 
 class UnreadableStats:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.cli import app
-from dedupcrawl.foresee.rule_learner import NEEDED_GROUPS
+from dedupcrawl.foresee.rule_state import NEEDED_GROUPS
 from dedupcrawl.foresee.soft_404 import impossible_url
 from dedupcrawl.ledger.ledger import Ledger
 from tests.crawl.running import IN_TURN, finish, start
@@ -91,6 +91,18 @@ def test_skipped_requests_are_not_sent(site: Site, run: Run) -> None:
     assert not crawled.lines("", "ERROR")
 
 
+@pytest.mark.parametrize("order", ["Fifo", "Lifo"])
+def test_a_site_that_is_no_copy_in_parts_loses_no_page_while_it_is_learnt(site: Site, run: Run, order: str) -> None:
+    """Requests wait for the evidence of rules, and are sent although these rules never act."""
+    queue = f"scrapy.squeues.{order}MemoryQueue"
+    crawled = run(urls=shop(site, other_from=COUNT - 20), settings=settings("skip", SCHEDULER_MEMORY_QUEUE=queue))
+
+    others = range(10_000 + COUNT - 20, 10_000 + COUNT)
+    assert titles(crawled) == sorted(f"T{number}" for number in (*range(COUNT), *others))
+    assert crawled.dedup["postponed"] > COUNT
+    assert crawled.reason == "finished"
+
+
 def test_postponed_requests_come_last_and_are_sent(site: Site, run: Run) -> None:
     urls = shop(site)
     crawled = run(urls=urls, settings=settings("postpone"))
@@ -105,11 +117,14 @@ def test_postponed_requests_come_last_and_are_sent(site: Site, run: Run) -> None
 @pytest.mark.parametrize("reactor", ["asyncio", "none"])
 def test_a_rule_that_becomes_wrong_loses_no_page(site: Site, tmp_path: Path, reactor: str) -> None:
     """What it has skipped is requested again, by whatever probe the mistake is found."""
-    urls = shop(site, other_from=COUNT - 20)
-    crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=settings("skip"), reactor=reactor))[0]
+    urls = shop(site)
+    given = settings("skip", DEDUP_STORE=f"lmdb://{tmp_path}/store")
+    assert len(finish(start(tmp_path, ("Reader", {"urls": urls}), settings=given))[0].items) == COUNT
+    urls = shop(site, other_from=COUNT - 20)  # the rule acts from the beginning
+    crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=given, reactor=reactor))[0]
 
     others = range(10_000 + COUNT - 20, 10_000 + COUNT)
-    assert titles(crawled) == sorted(f"T{number}" for number in (*range(COUNT), *others))
+    assert titles(crawled) == sorted(f"T{number}" for number in others)
     assert crawled.dedup["revoked"] >= 1
     assert crawled.dedup["sent_again"] >= 1
     assert crawled.lines("is revoked: ", "INFO")

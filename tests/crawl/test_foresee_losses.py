@@ -11,9 +11,10 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.crawl.skipped_requests import SKIPPED
-from tests.crawl.running import PATIENCE, finish, start
+from tests.crawl.running import PATIENCE, finish, start, wait_for_lines
 from tests.crawl.site import index, plain, text
 from tests.crawl.test_foresee import COUNT, LEARNT, REFS, rules, settings, shop, titles
+from tests.crawl.test_outage import at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +106,8 @@ class Interrupted:
     def __init__(self, site: Site, folder: Path, **more: Any) -> None:
         self.site, self.folder = site, folder
         self.store = f"lmdb://{folder}/store"
-        self.settings = settings("skip", DEDUP_STORE=self.store, **more)
+        in_order = {"EXTENSIONS": {"tests.crawl.components.NoEvidenceAwaited": 0}}  # a rule acts on the first articles
+        self.settings = settings("skip", DEDUP_STORE=self.store, **in_order, **more)
         self.namespace = more.get("DEDUP_NAMESPACE", "reader")
         self.urls = shop(site, other_from=COUNT - 20)
         self.wrong: set[str] = set()  #: paths of pages that are no copies, and were skipped
@@ -151,6 +153,26 @@ class Interrupted:
             notes = dedup.store.notes
             found = [value for host in notes.sites(SKIPPED) for value in notes.read_all(SKIPPED, host).values()]
         return {json.loads(each)["request"]["url"].removeprefix(self.site.base) for each in found}
+
+
+@pytest.mark.parametrize("awaits", [True, False])
+def test_an_outage_of_the_store_loses_no_page(site: Site, tmp_path: Path, server: Server, awaits: bool) -> None:
+    """Meanwhile nothing can be stored, so everything is sent; what was skipped before is audited when it is back."""
+
+    def start_again() -> None:
+        wait_for_lines(tmp_path, "The store is away")
+        server.start()
+
+    urls = shop(site, other_from=None if awaits else COUNT - 20)
+    when = (86, 94) if awaits else (125, 135)  # requests: rules have some evidence, or act
+    at(site, **{f"_{when[0]}": server.stop, f"_{when[1]}": start_again})
+    given = shared(server) | ({} if awaits else {"EXTENSIONS": {"tests.crawl.components.NoEvidenceAwaited": 0}})
+    crawled = finish(start(tmp_path, ("Reader", {"urls": urls}), settings=given))[0]
+
+    assert set(titles(crawled)) == ({f"T{number}" for number in range(COUNT)} if awaits else set(others(COUNT)))
+    assert crawled.dedup["outages"] == 1
+    assert crawled.dedup["skipped"] > 0
+    assert crawled.reason == "finished"
 
 
 def test_a_store_in_memory_skips_nothing_in_a_crawl_that_can_be_resumed(site: Site, tmp_path: Path) -> None:

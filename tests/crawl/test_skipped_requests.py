@@ -13,6 +13,7 @@ from scrapy import Request
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.crawl import skipped_requests
+from dedupcrawl.crawl.foreseen_requests import OWN_KEYS
 from dedupcrawl.crawl.skipped_requests import SkippedEntry, SkippedRequestQueue, request_key, storable_fields
 from tests.crawl.spiders import Errbacks
 
@@ -59,6 +60,17 @@ def test_a_request_is_restored_as_it_was(headers: dict[str, bytes], values: dict
 )
 def test_a_request_with_secrets_or_objects_is_not_stored(more: dict[str, Any]) -> None:
     assert storable_fields(Request(URL, **more), Errbacks()) is None
+
+
+def test_marks_of_probes_are_no_obstacle() -> None:
+    marks = {key: [(SITE, "?ref=* on shop.example/item/#")] for key in OWN_KEYS}  # tuples are no JSON values
+    request = Request(URL, meta={**marks, "page": 1})
+    fields = storable_fields(request, Errbacks(), OWN_KEYS)
+
+    assert storable_fields(request, Errbacks()) is None
+    assert fields is not None
+    assert fields["meta"] == {"page": 1}
+    assert request.meta.keys() == {*OWN_KEYS, "page"}
 
 
 def test_spiders_do_not_replace_requests_of_each_other() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dedupcrawl.crawl.validator_entry import VALIDATORS, ValidatorEntry
-from dedupcrawl.crawl.validators import HONEST_PAGES, TRUST, TURNS, UNCHANGED
+from dedupcrawl.crawl.validators import HONEST_PAGES, TRUST, TRUST_PAGES, TURNS, UNCHANGED
 from dedupcrawl.stores import open_existing
 from tests.crawl.running import Crawled, finish, on_every_reactor, start, wait_for
 from tests.crawl.site import plain, text
@@ -66,14 +66,20 @@ def made(site: Site, pages: int = PAGES) -> str:
 
 
 def set_turns(store: str, turns: Callable[[bytes, ValidatorEntry], int], namespace: str = "news") -> int:
-    """Choose the pages that the next crawl asks for unconditionally: turn 0; return how many are known."""
+    """Choose the pages that the next crawl asks for unconditionally: turn 0; return how many are known.
+
+    All of them count as compared with an earlier visit.
+    """
     with open_existing(store, namespace) as opened:
         count = 0
         for table, site in opened.notes.tables():
             if table == VALIDATORS:
                 found = opened.notes.read_all(table, site)
                 entries = {key: ValidatorEntry.unpack(value) for key, value in found.items()}
-                changed = {key: replace(each, turn=turns(key, each)).pack() for key, each in entries.items() if each}
+                chosen = {
+                    key: replace(each, turn=turns(key, each), compared=1) for key, each in entries.items() if each
+                }
+                changed = {key: each.pack() for key, each in chosen.items()}
                 opened.notes.write(table, site, changed, 10_000)
                 count += len(changed)
         return count
@@ -379,6 +385,53 @@ def test_a_lie_costs_a_site_its_trust(run: Run, site: Site, tmp_path: Path) -> N
     statuses(site)
     run(urls=[start_url])
     assert {status for some in statuses(site).values() for status in some} == {200}
+
+
+def test_a_page_is_compared_before_it_is_asked_for_conditionally(run: Run, site: Site, tmp_path: Path) -> None:
+    start_url, store = made(site), store_in(tmp_path)["DEDUP_STORE"]
+    run(urls=[start_url])
+    put(site, "/3", 103)
+    statuses(site)
+    second = run(urls=[start_url])
+    assert {status for some in statuses(site).values() for status in some} == {200}
+    assert second.dedup["not_modified/probes"] == PAGES + 1
+    assert int(notes(store, TRUST)[b"right"]) == PAGES + 1
+    assert {ValidatorEntry.unpack(each).compared for each in notes(store, VALIDATORS).values()} == {1}  # type: ignore[union-attr]
+    set_turns(store, lambda key, entry: max(1, entry.turn))
+    statuses(site)
+    assert run(urls=[start_url]).dedup["not_modified"] == PAGES + 1
+
+
+def test_the_second_crawl_of_a_small_site_finds_every_lie(run: Run, site: Site, tmp_path: Path) -> None:
+    start_url = made(site)
+    run(urls=[start_url])
+    lies_about(site, 2, 7)
+    crawled = run(urls=[start_url])
+    assert urls(crawled) == {"2", "7"}
+    assert crawled.dedup["not_modified/lies"] == 2
+    found = notes(store_in(tmp_path)["DEDUP_STORE"], TRUST)
+    assert int(found[b"wrong"]) > HONEST_PAGES - 2 * PAGES
+    assert int(found[b"right"]) <= 2 * PAGES
+
+
+@pytest.mark.parametrize("right", [TRUST_PAGES - 2 * PAGES, TRUST_PAGES])
+def test_pages_of_a_site_that_told_the_truth_need_no_comparison(
+    run: Run, site: Site, tmp_path: Path, right: int
+) -> None:
+    start_url, store = made(site), store_in(tmp_path)["DEDUP_STORE"]
+    run(urls=[start_url])
+    set_turns(store, lambda key, entry: 5)
+    with open_existing(store, "news") as opened:
+        (known,) = opened.notes.sites(VALIDATORS)
+        opened.notes.add(TRUST, known, {b"right": right})
+        found = opened.notes.read_all(VALIDATORS, known)
+        entries = {key: ValidatorEntry.unpack(value) for key, value in found.items()}
+        fresh = {key: replace(each, compared=0).pack() for key, each in entries.items() if each}
+        opened.notes.write(VALIDATORS, known, fresh, 10_000)
+    statuses(site)
+    run(urls=[start_url])
+    expected = 304 if right >= TRUST_PAGES else 200
+    assert {status for some in statuses(site).values() for status in some} == {expected}
 
 
 def test_a_site_is_trusted_again_after_enough_honest_pages(run: Run, site: Site, tmp_path: Path) -> None:

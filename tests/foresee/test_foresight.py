@@ -9,14 +9,14 @@ import pytest
 
 from dedupcrawl import Deduplicator
 from dedupcrawl.foresee.foresight import RULES, ForesightRegistry, exchange, stored_rules
-from dedupcrawl.foresee.rule_learner import NEEDED_GROUPS, OPEN_VALUES
+from dedupcrawl.foresee.rule_state import NEEDED_GROUPS, OPEN_VALUES
 from tests.stores.servers import PERSISTENT, started
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from dedupcrawl.foresee.rule_learner import RuleState
+    from dedupcrawl.foresee.rule_state import RuleState
     from dedupcrawl.stores.notes import NoteTables
 
 SITE = "shop.example"

@@ -9,16 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupcrawl.foresee.rule_learner import (
-    MAX_GROUPS,
-    NEEDED_GROUPS,
-    OPEN_VALUES,
-    RECENT_PAGES,
-    SITE_WIDE,
-    UNKNOWN,
-    SiteRules,
-    wilson_bound,
-)
+from dedupcrawl.foresee.rule_learner import MAX_GROUPS, MAX_SUGGESTED, RECENT_PAGES, UNKNOWN, SiteRules
+from dedupcrawl.foresee.rule_state import NEEDED_GROUPS, OPEN_VALUES, SITE_WIDE, wilson_bound
 
 BASE = "http://shop.example"
 
@@ -251,3 +243,63 @@ def test_two_pages_that_could_not_be_compared_are_no_copies() -> None:
         rules.learn(item(number), UNKNOWN)
         rules.learn(item(number, "ref=a"), UNKNOWN)
     assert texts(rules) == set()
+
+
+def test_a_canonical_url_suggests_a_rule_and_is_no_evidence() -> None:
+    rules = SiteRules()
+    for number in range(3 * NEEDED_GROUPS):
+        rules.suggest(item(number, "ref=a"), item(number))
+        rules.learn(item(number), number)
+    assert [(rule.text, rule.good) for rule in rules.rules] == [
+        ("?ref=* on shop.example/item/#", 0),
+        ("?ref=a on shop.example/item/#", 0),
+    ]
+    assert rules.predict(item(3, "ref=a")) is None
+
+    rules.learn(item(3, "ref=a"), 3, item(3))  # one page is enough to wait for the others
+    assert rules.expected_evidence(item(4, "ref=a")).groups
+    pairs(rules, NEEDED_GROUPS - 2, start=500)
+    assert texts(rules) == set()
+    pairs(rules, 1, start=600)
+    assert "?ref=* on shop.example/item/#" in texts(rules)
+
+
+def test_lying_canonical_urls_do_nothing() -> None:
+    honest, misled = SiteRules(), SiteRules()
+    for rules in (honest, misled):
+        for number in range(NEEDED_GROUPS + 10):
+            if rules is misled:
+                for name in ("about", "news", f"section-{chr(97 + number % 26)}", "index.html", f"x{number}"):
+                    rules.suggest(f"{BASE}/{name}?{name}=1&y={number}", BASE)  # all pages name the front page
+                rules.suggest(item(number, f"page={number}"), item(number))
+            pairs(rules, 1, start=number)
+            rules.learn(item(number, f"page={number}"), 9000 + number)
+    assert texts(misled) == texts(honest) == {"?ref=* on shop.example/item/#", "?ref=a on shop.example/item/#"}
+    assert misled.predict(item(3, "ref=a")) == honest.predict(item(3, "ref=a"))
+    assert misled.predict(item(3, "page=77")) is None
+    unproven = [rule for rule in misled.rules if not rule.good and not rule.refuted]
+    assert len({rule.group for rule in unproven}) <= MAX_SUGGESTED
+
+
+def test_suggestions_never_replace_what_verdicts_have_taught() -> None:
+    rules = SiteRules()
+    for number in range(MAX_GROUPS):
+        page = item(number)
+        rules.learn(page, number)
+        rules.learn(f"{page}?only{number}=1", number, page)
+    taught = {rule.text for rule in rules.rules if rule.good}
+    for number in range(100):
+        rules.suggest(item(7, f"new{number}=1"), item(7))
+    assert taught
+    assert {rule.text for rule in rules.rules if rule.good} == taught
+
+
+def test_what_is_only_observed_needs_no_table_of_expected_evidence() -> None:
+    observed, asked = SiteRules(), SiteRules()
+    asked.expected_evidence(item(1))
+    for rules in (observed, asked):
+        pairs(rules, NEEDED_GROUPS - 1)
+    assert observed.bytes < asked.bytes
+    late = observed.expected_evidence(item(3, "ref=b"))  # asked late, it knows the same
+    assert late == asked.expected_evidence(item(3, "ref=b"))
+    assert late.groups
