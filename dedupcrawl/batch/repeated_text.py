@@ -33,6 +33,7 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.fingerprinting import Fingerprinter
 from dedupcrawl.sites.registrable_domain import site_of
 from dedupcrawl.sites.site_memory import (
+    COUNTED_LINES,
     KNOWN_PAGES,
     MIN_LINE_BYTES,
     compared_part,
@@ -320,7 +321,7 @@ class OwnTextFingerprinter:
 
     def left_out(self, record: Record, repeated: dict[int, int], text: str) -> Record:
         """Return the record of a page without these lines of its text; the same object if that changes nothing."""
-        lines = count_lines(text, repeated, KNOWN_PAGES)
+        lines = count_lines(text, repeated, KNOWN_PAGES, COUNTED_LINES)
         own, is_template = compared_part(text, lines)
         return self._fingerprinter.without_repeated(record, own, is_template=is_template)
 

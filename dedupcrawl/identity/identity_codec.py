@@ -78,7 +78,7 @@ class HashSample(NamedTuple):
         seen = [each for each in self.items if each <= end]
         return [each for each in seen if each not in other.items], len(seen)
 
-    def differs(self, other: HashSample, ignored: int = 0) -> bool:
+    def differs(self, other: HashSample, ignored: int = 0, only: int = 0) -> bool:
         """Return whether each page certainly has an item that the other lacks.
 
         It is so if both have equally many, and not the same.
@@ -86,12 +86,13 @@ class HashSample(NamedTuple):
         Args:
             other: the sample of the other page.
             ignored: items with this flag do not count, but are not lacking either.
+            only: nor do items without this flag.
 
         >>> HashSample({}, 40, 7).differs(HashSample({}, 40, 9)), HashSample({}, 40, 7).differs(HashSample({}, 41, 9))
         (True, False)
         """
-        pairs = (self, other), (other, self)
-        has_own = all(any(not one.items[each] & ignored for each in one.lacking(two)[0]) for one, two in pairs)
+        own = ([one.items[each] for each in one.lacking(two)[0]] for one, two in ((self, other), (other, self)))
+        has_own = all(any(not flags & ignored and flags & only == only for flags in each) for each in own)
         return bool(self.number and other.number and (has_own or (not ignored and self.is_as_many(other))))
 
     def is_as_many(self, other: HashSample) -> bool:

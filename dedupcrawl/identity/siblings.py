@@ -137,8 +137,7 @@ def _names_in_both_texts(mine: _KnownIdentity, other: _KnownIdentity) -> str:
 def _why_different_things(
     new: _KnownIdentity, old: _KnownIdentity, *, same_layout: bool, equal_text: bool, by_sentences: bool
 ) -> str:
-    mine, other = new.identity, old.identity
-    pair = _Names.of(mine, other)
+    mine, other, pair = new.identity, old.identity, _Names.of(new.identity, old.identity)
     if why := pair.why_different(equal_text=equal_text, same_layout=same_layout):
         return why
     # The text is about the name of neither: what the pages say of the item is short, or beside the text.
@@ -148,8 +147,8 @@ def _why_different_things(
         return VALUES
     if is_foreign and _values_differ(mine.outer, other.outer, is_brief=is_brief, is_foreign=True):
         return VALUES_BESIDE
-    # Short lines beside the text belong to the template: they count if both pages have the same one.
-    if is_foreign and mine.shorts.differs(other.shorts, 0 if same_layout else BESIDE):
+    # Short lines beside the text belong to the template: they count if both pages have it. Equal texts have equal ones.
+    if is_foreign and mine.shorts.differs(other.shorts, BESIDE * (not same_layout), only=BESIDE * equal_text):
         return SHORT_FACTS
     # Sentences are compared only if both pages have a name.
     is_compared = by_sentences and not equal_text and mine.names.items and other.names.items

@@ -45,10 +45,13 @@ MIN_OWN_BYTES = 200  #: of lines that no page of the site had before: with less,
 MIN_OWN_SHARE = 0.1  #: the same as a share of its text
 MIN_LEFT_BYTES = 600  #: if less would be left of a text, all of it is compared: a copy of it may have the rest too
 MIN_LEFT_SHARE = 0.1  #: the same as a share of the text
-MAX_TEMPLATE_SHARE = 0.05  #: the site repeats all of a text if at most this share of it is not known
+#: The site repeats all of a text if at most this share of it is not known. The repeated text alone makes two such pages
+#: similar by 0.85, so they would be near-duplicates whatever each has for itself.
+MAX_TEMPLATE_SHARE = 0.08
 MIN_LINE_BYTES = 12  #: shorter lines are not counted: cells and labels are many, and weigh little
-#: Beside the lines that its site has had, the first and last new ones of a page: what a site repeats is at either end.
-COUNTED_LINES = LineLimits(MIN_LINE_BYTES, first=6, last=10)
+#: Beside the lines that its site has had, the new ones of a page next to these, or at either end of its text: there a
+#: site repeats more. And runs of lines, as a site may repeat a long text.
+COUNTED_LINES = LineLimits(MIN_LINE_BYTES, new=16, runs=24)
 FIRST_PAGES = 8  #: counted pages of a site of which the lines beside the compared text are counted too
 NEW_BESIDE = 16  #: new lines beside the text that are counted, the longest ones
 MIN_LISTED = 2  #: linked headings within the main text of a page that lists others

@@ -151,7 +151,7 @@ def weigh_bits(hashes: Buffer, weights: Buffer | None, /) -> bytes:
     """Return 64 sums (int64), the lowest bit first: the weights (int64; None: 1 each) of the hashes with that bit."""
 
 def count_lines(
-    text: str, pages: dict[int, int], known: int, most: int, least: int, first: int, last: int, /
+    text: str, pages: dict[int, int], known: int, most: int, divisor: int, least: int, new: int, runs: int, /
 ) -> tuple[list[int], list[int], list[int], int, int, int, tuple[int, ...], int]:
     """Return the values of :class:`dedupcrawl.text.lines.LineCounts`."""
 

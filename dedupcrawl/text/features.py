@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     Counts = npt.NDArray[np.int64]
 
 
-KERNEL_VERSION = 12  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
+KERNEL_VERSION = 13  #: of the extension, ``KERNEL_VERSION`` in ``kernel.h``
 _CHARACTER = np.uint32(CharacterKind.CHARACTER)
 
 

@@ -640,3 +640,14 @@ def test_compiled_code_takes_identities_only() -> None:
     for wrong in wrongs:
         with pytest.raises(TypeError, match=r"names_apart\(\) takes"):
             features.loaded().names_apart(*wrong)
+
+
+def test_equal_texts_with_other_line_breaks_have_equal_facts() -> None:
+    """A reprint joins short paragraphs: that changes the short lines of a text, and nothing that it says."""
+    three = page("", f"Celadon glaze\nTenmoku glaze\nAsh and salt\n{TERMS}", heading="", title="Shop")
+    two = page("", f"Celadon glaze Tenmoku glaze\nAsh and salt\n{TERMS}", heading="", title="Shop")
+    assert Features(three).encoded == Features(two).encoded
+    assert why(three, two) == ""
+    assert why_siblings(identity(three), identity(two), equal_text=False) == module.SHORT_FACTS
+    blue, red = replace(three, stated="Colour\nBlue"), replace(two, stated="Colour\nRed")
+    assert why(blue, red) == module.SHORT_FACTS

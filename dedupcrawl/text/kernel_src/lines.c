@@ -90,8 +90,8 @@ fold_into_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size)
 #endif
 
 /* Go on with a CRC-32 (that of zlib, before its last inversion); by tables 16 bytes at a time ("slicing"). */
-static uint32_t
-add_to_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size)
+uint32_t
+extend_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size)
 {
 #ifdef HAS_FOLDING
     if (can_fold && size >= FOLDED_BYTES) {
@@ -121,12 +121,6 @@ add_to_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size)
     }
     return crc;
 }
-
-/* A line in UTF-8; lone surrogates are encoded too. */
-typedef struct {
-    uint32_t crc;
-    Py_ssize_t size;
-} HashedLine;
 
 /* Write a code point that takes three bytes, and one byte behind it. */
 static inline uint8_t *
@@ -250,7 +244,7 @@ DEFINE_COPY(copy_ucs2, Py_UCS2)
                     }                                                                         \
                 }                                                                             \
             }                                                                                 \
-            line.crc = add_to_crc(line.crc, encoded, end - encoded);                          \
+            line.crc = extend_crc(line.crc, encoded, end - encoded);                          \
             line.size += end - encoded;                                                       \
         }                                                                                     \
         *place = i + 1;                                                                       \
@@ -263,8 +257,8 @@ DEFINE_HASH_LINE(hash_ucs2_line, Py_UCS2, copy_ucs2, UCS2_THREES)
 DEFINE_HASH_LINE(hash_ucs4_line, Py_UCS4, copy_ucs4, NO_THREES)
 
 /* Hash the line that begins at a place, and move that behind its newline. */
-static HashedLine
-hash_line(PyObject *text, Py_ssize_t *place)
+HashedLine
+next_line(PyObject *text, Py_ssize_t *place)
 {
     const void *data = PyUnicode_DATA(text);
     Py_ssize_t length = PyUnicode_GET_LENGTH(text);
@@ -273,7 +267,7 @@ hash_line(PyObject *text, Py_ssize_t *place)
         const uint8_t *newline = *place < length ? memchr(start, '\n', (size_t)(length - *place)) : NULL;
         Py_ssize_t size = newline == NULL ? length - *place : newline - start;
         *place += size + 1;
-        return (HashedLine){.crc = ~add_to_crc(~0u, start, size), .size = size};
+        return (HashedLine){.crc = ~extend_crc(~0u, start, size), .size = size};
     }
     switch (PyUnicode_KIND(text)) {
     case PyUnicode_1BYTE_KIND:
@@ -293,208 +287,13 @@ text_crc(PyObject *text)
     int width = (int)PyUnicode_KIND(text);
     Py_ssize_t length = PyUnicode_GET_LENGTH(text);
     if (PY_LITTLE_ENDIAN || width == 1) {
-        return ~add_to_crc(~0u, PyUnicode_DATA(text), length * width);
+        return ~extend_crc(~0u, PyUnicode_DATA(text), length * width);
     }
     uint32_t crc = ~0u;
     for (Py_ssize_t i = 0; i < length; i++) {
         Py_UCS4 code = PyUnicode_READ_CHAR(text, i);
         const uint8_t bytes[] = {code & 0xFF, code >> 8 & 0xFF, code >> 16 & 0xFF, code >> 24};
-        crc = add_to_crc(crc, bytes, width);
+        crc = extend_crc(crc, bytes, width);
     }
     return ~crc;
-}
-
-typedef struct {
-    PyObject *hashes, *sizes, *pages; /* lists */
-    Py_ssize_t total, new, known;     /* bytes */
-} Lines;
-
-/* Add a number to a list; returns 0 with an exception. */
-static int
-append_number(PyObject *list, PyObject *number)
-{
-    int added = number != NULL && PyList_Append(list, number) == 0;
-    Py_XDECREF(number);
-    return added;
-}
-
-/* Return a new reference to the number of pages of a line, 0 for an unknown one; NULL with an exception. */
-static PyObject *
-pages_of(PyObject *table, PyObject *hash)
-{
-    PyObject *found = PyDict_GetItemWithError(table, hash);
-    if (found != NULL) {
-        return Py_NewRef(found);
-    }
-    return PyErr_Occurred() ? NULL : PyLong_FromLong(0);
-}
-
-static int
-add_line(Lines *lines, PyObject *table, long least, uint32_t crc, Py_ssize_t size)
-{
-    PyObject *hash = PyLong_FromUnsignedLong(crc);
-    PyObject *found = hash == NULL ? NULL : pages_of(table, hash);
-    long pages = found == NULL ? -1 : PyLong_AsLong(found);
-    if (pages < 0) {
-        if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_ValueError, "a line on a negative number of pages");
-        }
-        Py_XDECREF(hash);
-        Py_XDECREF(found);
-        return 0;
-    }
-    lines->total += size;
-    lines->new += pages ? 0 : size;
-    lines->known += pages >= least ? size : 0;
-    int is_hashed = append_number(lines->hashes, hash);
-    int is_found = append_number(lines->pages, found);
-    return is_hashed && is_found && append_number(lines->sizes, PyLong_FromSsize_t(size));
-}
-
-static int
-add_lines(Lines *lines, PyObject *text, PyObject *table, long least, Py_ssize_t most)
-{
-    Py_ssize_t length = PyUnicode_GET_LENGTH(text), place = 0;
-    for (Py_ssize_t count = 0; count < most && place <= length; count++) {
-        HashedLine line = hash_line(text, &place);
-        if (!add_line(lines, table, least, line.crc, line.size)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Which lines of a page are counted if it is kept. */
-typedef struct {
-    Py_ssize_t least;       /* bytes of such a line */
-    Py_ssize_t first, last; /* lines that no page has: so many at either end */
-} LineLimits;
-
-/* Whether a line is long, and whether a page has it. */
-static inline int
-is_long(const Lines *lines, const LineLimits *limits, Py_ssize_t at, int *is_known)
-{
-    *is_known = PyLong_AsLong(PyList_GET_ITEM(lines->pages, at)) > 0;
-    return PyLong_AsSsize_t(PyList_GET_ITEM(lines->sizes, at)) >= limits->least;
-}
-
-/* Return the hashes of the long lines that a page has, and of the first and last others, whose number is set. */
-static PyObject *
-counted_lines(const Lines *lines, const LineLimits *limits, Py_ssize_t *fresh)
-{
-    Py_ssize_t count = PyList_GET_SIZE(lines->hashes), known = 0, new = 0, place = 0, next = 0;
-    int is_known;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        int counts = is_long(lines, limits, i, &is_known);
-        known += counts && is_known;
-        new += counts && !is_known;
-    }
-    Py_ssize_t ends = limits->first + limits->last;
-    *fresh = new < ends ? new : ends;
-    PyObject *result = PyTuple_New(known + *fresh);
-    for (Py_ssize_t i = 0, at = 0; result != NULL && i < count; i++) {
-        if (!is_long(lines, limits, i, &is_known)) {
-            continue;
-        }
-        PyObject *hash = PyList_GET_ITEM(lines->hashes, i);
-        if (is_known) {
-            PyTuple_SET_ITEM(result, at++, Py_NewRef(hash));
-        } else if (place++ < limits->first || new <= ends || place > new - limits->last) {
-            PyTuple_SET_ITEM(result, known + next++, Py_NewRef(hash));
-        }
-    }
-    return result;
-}
-
-static PyObject *
-lines_as_tuple(const Lines *lines, const LineLimits *limits)
-{
-    Py_ssize_t fresh;
-    PyObject *counted = counted_lines(lines, limits, &fresh);
-    return counted == NULL ? NULL
-                           : Py_BuildValue("OOOnnnNn", lines->hashes, lines->sizes, lines->pages, lines->total, lines->new,
-                                           lines->known, counted, fresh);
-}
-
-/* count_lines(text, pages, known, most, least, first, last) -> the values of LineCounts: the lines as a site knows them */
-PyObject *
-module_count_lines(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
-{
-    if (count != 7 || !is_string(args[0]) || !PyDict_Check(args[1])) {
-        if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_TypeError, "count_lines() takes a text, a dictionary, and five numbers");
-        }
-        return NULL;
-    }
-    LineLimits limits = {PyLong_AsSsize_t(args[4]), PyLong_AsSsize_t(args[5]), PyLong_AsSsize_t(args[6])};
-    long least = PyLong_AsLong(args[2]);
-    Py_ssize_t most = PyLong_AsSsize_t(args[3]);
-    if (PyErr_Occurred()) {
-        return NULL;
-    }
-    if (limits.first < 0 || limits.last < 0) {
-        return PyErr_Format(PyExc_ValueError, "%zd and %zd lines", limits.first, limits.last);
-    }
-    Lines lines = {PyList_New(0), PyList_New(0), PyList_New(0), 0, 0, 0};
-    PyObject *result = NULL;
-    if (lines.hashes != NULL && lines.sizes != NULL && lines.pages != NULL
-        && add_lines(&lines, args[0], args[1], least, most)) {
-        result = lines_as_tuple(&lines, &limits);
-    }
-    Py_XDECREF(lines.hashes);
-    Py_XDECREF(lines.sizes);
-    Py_XDECREF(lines.pages);
-    return result;
-}
-
-/* Append the lines from `start` to `stop` of a text to a list; returns 0 with an exception. */
-static int
-append_part(PyObject *parts, PyObject *text, Py_ssize_t start, Py_ssize_t stop)
-{
-    PyObject *part = PyUnicode_Substring(text, start, stop);
-    int added = part != NULL && PyList_Append(parts, part) == 0;
-    Py_XDECREF(part);
-    return added;
-}
-
-/* Append the parts of a text between the lines whose numbers are not below the least one. */
-static int
-append_parts(PyObject *parts, PyObject *text, PyObject *numbers, long least)
-{
-    Py_ssize_t length = PyUnicode_GET_LENGTH(text), start = 0, at = 0;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(numbers) && at <= length; i++) {
-        Py_ssize_t newline = PyUnicode_FindChar(text, '\n', at, length, 1), stop = newline < 0 ? length : newline;
-        long number = PyLong_AsLong(PyList_GET_ITEM(numbers, i));
-        if (number == -1 && PyErr_Occurred()) {
-            return 0;
-        }
-        if (number >= least) {
-            if (at > start && !append_part(parts, text, start, at - 1)) {
-                return 0;
-            }
-            start = stop + 1;
-        }
-        at = stop + 1;
-    }
-    return start > length || append_part(parts, text, start, length);
-}
-
-/* without_lines(text, numbers, least) -> the text without the lines whose numbers are not below the least one */
-PyObject *
-module_without_lines(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
-{
-    if (count != 3 || !is_string(args[0]) || !PyList_Check(args[1])) {
-        if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_TypeError, "without_lines() takes a text, a list, and a number");
-        }
-        return NULL;
-    }
-    long least = PyLong_AsLong(args[2]);
-    PyObject *parts = PyErr_Occurred() ? NULL : PyList_New(0), *newline = PyUnicode_FromOrdinal('\n'), *result = NULL;
-    if (parts != NULL && newline != NULL && append_parts(parts, args[0], args[1], least)) {
-        result = PyUnicode_Join(newline, parts);
-    }
-    Py_XDECREF(parts);
-    Py_XDECREF(newline);
-    return result;
 }

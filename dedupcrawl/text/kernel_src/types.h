@@ -92,7 +92,15 @@ PyObject *sketch_as_bytes(unsigned char tag, Py_ssize_t length, Py_ssize_t shing
 
 /* lines.c; the tables are the same whoever makes them */
 void make_crc_tables(void);
+uint32_t extend_crc(uint32_t crc, const uint8_t *data, Py_ssize_t size);
 uint32_t text_crc(PyObject *text);
+typedef struct { /* a line in UTF-8; lone surrogates are encoded too */
+    uint32_t crc;
+    Py_ssize_t size;
+} HashedLine;
+HashedLine next_line(PyObject *text, Py_ssize_t *place);
+
+/* line_counts.c */
 PyObject *module_count_lines(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *module_without_lines(PyObject *module, PyObject *const *args, Py_ssize_t count);
 
