@@ -78,6 +78,10 @@ class HashSample(NamedTuple):
         seen = [each for each in self.items if each <= end]
         return [each for each in seen if each not in other.items], len(seen)
 
+    def own(self, other: HashSample, ignored: int = 0) -> list[int]:
+        """Return the items without the flag ``ignored`` that ``other`` certainly lacks."""
+        return [each for each in self.lacking(other)[0] if not self.items[each] & ignored]
+
     def differs(self, other: HashSample, ignored: int = 0) -> bool:
         """Return whether each page certainly has an item that the other lacks.
 
@@ -90,8 +94,7 @@ class HashSample(NamedTuple):
         >>> HashSample({}, 40, 7).differs(HashSample({}, 40, 9)), HashSample({}, 40, 7).differs(HashSample({}, 41, 9))
         (True, False)
         """
-        pairs = (self, other), (other, self)
-        has_own = all(any(not one.items[each] & ignored for each in one.lacking(two)[0]) for one, two in pairs)
+        has_own = self.own(other, ignored) and other.own(self, ignored)
         return bool(self.number and other.number and (has_own or (not ignored and self.is_as_many(other))))
 
     def is_as_many(self, other: HashSample) -> bool:
