@@ -204,9 +204,10 @@ def _have_other_numbers(mine: Identity, other: Identity) -> bool:
 
 
 def _have_other_facts(mine: Identity, other: Identity) -> bool:
-    """Return whether two texts with equally many sentences differ in short facts alone: a form that was filled in."""
-    pairs = (mine, other), (other, mine)
-    return mine.sentences.number == other.sentences.number > 0 and all(
+    """Return whether two texts with equally many sentences differ in short facts alone, and share some: two forms."""
+    pairs, shared = ((mine, other), (other, mine)), mine.shorts.items.keys() & other.shorts.items
+    is_form = mine.sentences.number == other.sentences.number > 0 and any(not mine.shorts.items[key] for key in shared)
+    return is_form and all(
         len(one.shorts.own(two.shorts, BESIDE)) >= max(1, len(one.sentences.own(two.sentences))) for one, two in pairs
     )
 

@@ -113,7 +113,7 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
     kind = kind_of(tree, reasons, compared.in_sentences, options)
     texts = texts_by_reason(tree, reasons, named)
     text = "\n".join(texts.kept)
-    pictures = _pictures(root) if kept < MAX_PICTURED_BYTES else []
+    pictures = [*_pictures(root), *_facts_aside(root, texts)] if kept < MAX_PICTURED_BYTES else []
     surroundings, described = _surroundings(tree, texts, named, pictures), metadata(tree.metadata, url)
     if kept < MIN_MAIN_TEXT:
         heading, title = surroundings["heading"], described["title"]
@@ -342,6 +342,15 @@ def texts_aside(root: _Element) -> list[str]:
         return found
     texts: Any = _texts_aside(root)
     return [str(text) for text in texts]
+
+
+def _facts_aside(root: _Element, texts: ReasonTexts) -> list[str]:
+    """Return the cells and terms without links in all ``<aside>``: facts of an item, which stand beside its text."""
+    if not texts.landmark_bytes:
+        return []
+    cells = (cell for aside in root.iter("aside") for cell in aside.iter(*FACT_TAGS) if cell.find(".//a") is None)
+    found = [" ".join("".join(map(str, cell.itertext())).split())[:MAX_LABEL_BYTES] for cell in cells]
+    return [text for text in dict.fromkeys(found) if text]
 
 
 class _SurroundingTexts(TypedDict):

@@ -233,3 +233,16 @@ def test_a_part_without_sentences_stays_removed() -> None:
     """A place for an advertisement, or the names of editors."""
     html = quoting("ad", is_first=False).replace(paragraphs(_comment), "<p>Buy our flour today!</p><p>Ann Miller</p>")
     assert "flour" not in read_page(html).text
+
+
+def aside(colour: str) -> str:
+    facts = f"<aside><dl><dt>Colour</dt><dd>{colour}</dd></dl></aside>"
+    body = f"<article><h1>Bench for two</h1>{paragraphs(_article)}</article>{facts}"
+    return f"<html><title>Bench for two</title><body>{body}</body></html>"
+
+
+@pytest.mark.parametrize(("colour", "is_kept"), [("Blue", True), ("Red", False)])
+def test_facts_aside_tell_pages_of_one_site_apart(colour: str, *, is_kept: bool) -> None:
+    with Deduplicator() as dedup:
+        dedup.add(html=aside("Red"), url="https://a.example/1")
+        assert dedup.add(html=aside(colour), url="https://a.example/2").keep is is_kept
