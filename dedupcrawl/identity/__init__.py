@@ -3,8 +3,4 @@
 Pages of one site share templates, terms of sale and biographies. A few words tell them apart: the names (heading and
 title), the values (sizes, dates, prices), short facts, and the sentences. An identity is a sketch of these in 11 to
 230 bytes, 65 on average, which a store keeps with the record of each page.
-
-:mod:`~dedupcrawl.identity.identity_sketch` makes it from :mod:`~dedupcrawl.identity.names` and
-:mod:`~dedupcrawl.identity.values` of a page, :mod:`~dedupcrawl.identity.identity_codec` packs it, and
-:mod:`~dedupcrawl.identity.siblings` compares two of them.
 """

@@ -78,6 +78,11 @@ class HashSample(NamedTuple):
         seen = [each for each in self.items if each <= end]
         return [each for each in seen if each not in other.items], len(seen)
 
+    def own(self, other: HashSample, ignored: int = 0, only: int = 0) -> list[int]:
+        """Return the items that ``other`` certainly lacks, without the flag ``ignored`` and with the flags ``only``."""
+        lacking = self.lacking(other)[0]
+        return [each for each in lacking if not self.items[each] & ignored and self.items[each] & only == only]
+
     def differs(self, other: HashSample, ignored: int = 0, only: int = 0) -> bool:
         """Return whether each page certainly has an item that the other lacks.
 
@@ -91,8 +96,7 @@ class HashSample(NamedTuple):
         >>> HashSample({}, 40, 7).differs(HashSample({}, 40, 9)), HashSample({}, 40, 7).differs(HashSample({}, 41, 9))
         (True, False)
         """
-        own = ([one.items[each] for each in one.lacking(two)[0]] for one, two in ((self, other), (other, self)))
-        has_own = all(any(not flags & ignored and flags & only == only for flags in each) for each in own)
+        has_own = self.own(other, ignored, only) and other.own(self, ignored, only)
         return bool(self.number and other.number and (has_own or (not ignored and self.is_as_many(other))))
 
     def is_as_many(self, other: HashSample) -> bool:

@@ -17,7 +17,6 @@ a name whose telling tokens are in it. *Beside* is what the page has around its 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import lru_cache
 from itertools import combinations
 from math import comb
@@ -81,12 +80,10 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
         equal_text: whether their main texts are equal.
         by_sentences: whether sentences tell the pages apart too. They do not for two versions or parts of one page.
     """
-    try:
-        mine, other = _known(new), _known(old)
-    except DamageError:
-        return UNREADABLE
-    if mine is None or other is None:
-        return ""
+    both = _both(new, old)
+    if isinstance(both, str):
+        return both
+    mine, other = both
     why = "" if equal_text else _names_in_both_texts(mine, other)
     if why or have_other_files(new, old):
         return why or FILES
@@ -96,14 +93,8 @@ def why_siblings(new: bytes, old: bytes, *, equal_text: bool, by_sentences: bool
 
 def reference_names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
     """Return the result of :func:`dedupcrawl.matching.names_apart`, like compiled code."""
-    return [_names_of_two(new, old) for old in olds]
-
-
-def _names_of_two(new: bytes, old: bytes) -> str:
-    with suppress(DamageError):
-        mine, other = _known(new), _known(old)
-        return _names_in_both_texts(mine, other) if mine is not None and other is not None else ""
-    return ""
+    pairs = [_both(new, old) for old in olds]
+    return ["" if isinstance(pair, str) else _names_in_both_texts(*pair) for pair in pairs]
 
 
 class _KnownIdentity(NamedTuple):
@@ -124,6 +115,15 @@ def _known(identity: bytes) -> _KnownIdentity | None:
     names = found.names.items
     in_text = [key for key, flags in names.items() if flags & MAIN] if found.names.is_whole else []
     return _KnownIdentity(found, frozenset(names), frozenset(in_text), is_about_its_name(names))
+
+
+def _both(new: bytes, old: bytes) -> tuple[_KnownIdentity, _KnownIdentity] | str:
+    """Unpack two identities; "" if a page has none, ``UNREADABLE`` if one is damaged."""
+    try:
+        mine, other = _known(new), _known(old)
+    except DamageError:
+        return UNREADABLE
+    return (mine, other) if mine is not None and other is not None else ""
 
 
 def _names_in_both_texts(mine: _KnownIdentity, other: _KnownIdentity) -> str:
@@ -171,7 +171,8 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
 
     Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
     texts are different pages if each has a number that the other lacks. A longer text may be read with a number of the
-    site: there half must differ, and three. Two lists of the same short texts, as of news, have them in another order.
+    site: there half must differ, and three. Texts that differ in short facts alone are two forms that were filled in
+    (colour, maker). Two lists of the same short texts, as of news, have them in another order.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
@@ -180,18 +181,17 @@ def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_templa
         of_template: whether a third kept page shows that the text of one of them is a template. Then the sentences
             that each has for itself decide, however many they are.
     """
-    try:
-        page, earlier = _known(new), _known(old)
-    except DamageError:
-        return UNREADABLE
-    if page is None or earlier is None:
-        return ""
-    mine, other = page.identity, earlier.identity
+    both = _both(new, old)
+    if isinstance(both, str):
+        return both
+    mine, other = (each.identity for each in both)
     why = VALUES if _have_other_numbers(mine, other) else FILES if have_other_files(new, old) else ""
     if why or equal_text:
         return why
     if are_reordered(mine.sentences.items, other.sentences.items):
         return ORDER
+    if _have_other_facts(mine, other):
+        return SHORT_FACTS
     return SENTENCES_OF_TEMPLATE if of_template and mine.sentences.differs(other.sentences) else ""
 
 
@@ -200,6 +200,15 @@ def _have_other_numbers(mine: Identity, other: Identity) -> bool:
     if mine.is_brief and other.is_brief:
         return mine.inner.differs(other.inner)
     return _many_differ(mine.inner, other.inner, MIN_OWN_VALUES)
+
+
+def _have_other_facts(mine: Identity, other: Identity) -> bool:
+    """Return whether two texts with equally many sentences differ in short facts alone, and share some: two forms."""
+    pairs, shared = ((mine, other), (other, mine)), mine.shorts.items.keys() & other.shorts.items
+    is_form = mine.sentences.number == other.sentences.number > 0 and any(not mine.shorts.items[key] for key in shared)
+    return is_form and all(
+        len(one.shorts.own(two.shorts, BESIDE)) >= max(1, len(one.sentences.own(two.sentences))) for one, two in pairs
+    )
 
 
 def are_reordered(mine: Iterable[int], others: Iterable[int]) -> bool:
@@ -214,15 +223,10 @@ def are_reordered(mine: Iterable[int], others: Iterable[int]) -> bool:
 
 
 def is_refresh(new: bytes, old: bytes) -> bool:
-    """Return whether two versions of a page have the same names, prices, dates and measures.
-
-    It is False if an identity cannot be read.
-    """
-    with suppress(DamageError):
-        mine, other = _known(new), _known(old)
-        if mine is not None and other is not None:
-            return mine.identity.facts == other.identity.facts and mine.names == other.names
-    return False
+    """Return whether two versions of a page have equal names, prices, dates and measures; False if one is damaged."""
+    both = _both(new, old)
+    facts = () if isinstance(both, str) else [(each.identity.facts, each.names) for each in both]
+    return len({*facts}) == 1
 
 
 class _Names(NamedTuple):

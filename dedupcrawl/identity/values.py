@@ -175,8 +175,6 @@ _CURRENCIES_BEFORE = ("usd", "eur", "gbp", "chf", "rmb", "cny", "us$", *"$€£�
 _is_measured = _pattern(rf" ?(?:{_any_of(_UNITS, _CURRENCIES_AFTER)}{_WORD_END}|{_any_of(_UNITS_UNSPACED)})").match
 _is_price = _pattern(rf"(?:^|[^a-z])({_any_of(_CURRENCIES_BEFORE)} ?)\Z").search
 
-# -- what is found ------------------------------------------------------------------------------
-
 _LINE, _PART = "\0", "\1"  #: separators of text; normalisation leaves them, and no parsed page has them
 _HAN_START = "\u4e00".encode()[:2]  #: the first bytes of 一, 七, 三, 不, 与…: every Chinese text has some
 _ENCODING = ("utf-8", "surrogatepass")
@@ -334,8 +332,6 @@ def _long_value(text: bytes, start: int, stop: int) -> tuple[bytes, int, bool]:
     price = _is_price(text[max(0, start - _PRICE_REACH) : start])
     return ((price[1] + text[start:stop])[:MAX_VALUE_BYTES], stop, True) if price else (b"", start, False)
 
-
-# -- sentences ----------------------------------------------------------------------------------
 
 _WORD = rb"(?:[a-z]|[\xc3-\xdf][\x80-\xbf])+[0-9]*"  #: letters of two bytes: Latin, Greek, Cyrillic, Hebrew, Arabic
 _CHARACTER = rb"(?:[\xe0\xe1\xe3-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"

@@ -31,12 +31,12 @@ from dedupcrawl.page.rules import (
     POSITION_REASONS,
     REPEATED,
     REPLIES,
-    SIDE_CLASS,
     is_byline,
     is_legal,
     word_set,
 )
 from dedupcrawl.page.scoring import MIN_ARTICLE_BYTES, classify_blocks
+from dedupcrawl.page.side_text import ChoiceResult, with_chosen_parts, with_own_parts
 from dedupcrawl.page.signatures import MAX_READ_BYTES, files_signature, layout_signature, removed_signature
 from dedupcrawl.page.structure import (
     HEADINGS,
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
 MIN_MAIN_TEXT = 200  #: bytes: with less main text, the inside of landmarks is read as well
 MIN_TITLED = 4  #: characters of a line that names a page because it is a part of its title
 MIN_FOUND = 0.5  #: share of the text that the block model chose, which the rules must have found to be compared
-MIN_ADDED = 0.1  #: share of the text by the rules that a part beside it must have to be compared with it
 MIN_VISIBLE = 2000  #: bytes: all visible text of a page without main text is compared if it has at least this length
 #: Of text that is compared elsewhere, or never.
 COMPARED_REASONS = KEPT_REASONS | {CONSENT, REPEATED, LANDMARK, REPLIES}
@@ -106,14 +105,15 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         facts = join_leading_facts(tree.blocks, reasons) + join_trailing_facts(tree.blocks, reasons)
     reading = ChoiceResult(reasons, kept + facts, kept)
     corrected = corrected or reading
-    compared = _with_side_text(tree, reading, corrected) if _is_compared(reading, corrected) else corrected
+    compared = with_chosen_parts(tree, reading, corrected) if _is_compared(reading, corrected) else corrected
+    named = _heading_place(tree, compared.reasons)
+    compared = with_own_parts(tree, compared, named)
     reasons, kept = compared.reasons, compared.kept
     unread = unread if compared is reading and REPLIES not in reasons else unread_bytes(tree.blocks, reasons)
     kind = kind_of(tree, reasons, compared.in_sentences, options)
-    named = _heading_place(tree, reasons)
     texts = texts_by_reason(tree, reasons, named)
     text = "\n".join(texts.kept)
-    pictures = _pictures(root) if kept < MAX_PICTURED_BYTES else []
+    pictures = [*_pictures(root), *_facts_aside(root, texts)] if kept < MAX_PICTURED_BYTES else []
     surroundings, described = _surroundings(tree, texts, named, pictures), metadata(tree.metadata, url)
     if kept < MIN_MAIN_TEXT:
         heading, title = surroundings["heading"], described["title"]
@@ -138,14 +138,6 @@ def read_blocks(root: _Element, url: str, options: ReadOptions) -> Page:
         **surroundings,
         **described,
     )
-
-
-class ChoiceResult(NamedTuple):
-    """A choice of blocks."""
-
-    reasons: list[str]  #: of each block
-    kept: int  #: bytes of the main text
-    in_sentences: int  #: of it, without links if the block model chose it
 
 
 def _corrected(tree: BlockTree, reasons: list[str], chosen: list[bool], options: ReadOptions) -> ChoiceResult:
@@ -185,30 +177,6 @@ def _is_compared(reading: ChoiceResult, corrected: ChoiceResult) -> bool:
     """
     found, chosen = reading.in_sentences, corrected.in_sentences
     return corrected is reading or (min(found, chosen) >= MIN_ARTICLE_BYTES and found >= MIN_FOUND * chosen)
-
-
-def _with_side_text(tree: BlockTree, reading: ChoiceResult, corrected: ChoiceResult) -> ChoiceResult:
-    """Return the choice of the rules with the parts that they removed for a class alone, and that the model chose.
-
-    A comment on a quoted article may stand in such a part: without it the page would be a copy of the article. A part
-    with less than a tenth of the text makes no other page of it (``relations``).
-    """
-    if corrected is reading or tree.is_discussion:
-        return reading
-    pairs = enumerate(zip(reading.reasons, corrected.reasons, strict=True))
-    places = [at for at, (rule, model) in pairs if rule is SIDE_CLASS and model is MODEL_KEPT]
-    added = sum([tree.blocks[place][1] - tree.blocks[place][2] for place in places])
-    if added < MIN_ADDED * reading.in_sentences:
-        return reading
-    reasons = [*reading.reasons]
-    for place in places:
-        reasons[place] = MODEL_KEPT
-    found = ChoiceResult(reasons, reading.kept + added, reading.in_sentences + added)
-    return corrected if _kept_places(found) == _kept_places(corrected) else found
-
-
-def _kept_places(choice: ChoiceResult) -> list[bool]:
-    return [reason in KEPT_REASONS for reason in choice.reasons]
 
 
 def with_main_text(
@@ -374,6 +342,15 @@ def texts_aside(root: _Element) -> list[str]:
         return found
     texts: Any = _texts_aside(root)
     return [str(text) for text in texts]
+
+
+def _facts_aside(root: _Element, texts: ReasonTexts) -> list[str]:
+    """Return the cells and terms without links in all ``<aside>``: facts of an item, which stand beside its text."""
+    if not texts.landmark_bytes:
+        return []
+    cells = (cell for aside in root.iter("aside") for cell in aside.iter(*FACT_TAGS) if cell.find(".//a") is None)
+    found = [" ".join("".join(map(str, cell.itertext())).split())[:MAX_LABEL_BYTES] for cell in cells]
+    return [text for text in dict.fromkeys(found) if text]
 
 
 class _SurroundingTexts(TypedDict):

@@ -153,7 +153,7 @@ def test_a_reprint_has_another_title_and_lines_more() -> None:
 
 def notice(*words: str, more: str = "") -> Page:
     """Return a page filled in from one template."""
-    lines = [f"The counter is run by {word}." for word in words]
+    lines = [f"The counter at the end of the hall is run by {word}." for word in words]
     return page("Guide", "\n".join([*lines, "It is open on all days of the week.", TERMS, more]), heading="Guide")
 
 
@@ -166,6 +166,37 @@ def different(one: Page, two: Page, **how: bool) -> str:
 def test_two_sites_alone_may_have_edited_an_article() -> None:
     assert different(notice("Greta"), notice("Tilda")) == ""
     assert different(notice("Greta", "Ivo", "Max"), notice("Tilda", "Karl", "Rosa")) == ""
+
+
+def goods(*facts: str, more: str = "") -> Page:
+    """Return a page of one of many goods, with facts in words below a long text."""
+    lines = [f"{label}: {value}" for label, value in zip(("Colour", "Maker", "Material"), facts, strict=True)]
+    return page("Offer", "\n".join([TERMS, f"{TERMS} {TERMS}", *lines, more]), heading="Offer")
+
+
+def goods_zh(*facts: str) -> Page:
+    lines = [f"{label}：{value}" for label, value in zip(("颜色", "厂家", "材料"), facts, strict=True)]
+    return page(
+        "产品",
+        "\n".join(["本公司产品均由专业工厂生产，质量稳定，交货及时，欢迎各界朋友来电洽谈订购。" * 4, *lines]),
+        heading="产品",
+    )
+
+
+def test_facts_in_words_tell_pages_of_two_sites_apart() -> None:
+    assert different(goods("red", "Harrow", "oak"), goods("blue", "Harrow", "oak")) == module.SHORT_FACTS
+    assert different(goods("red", "Harrow", "oak"), goods("blue", "Castell", "oak")) == module.SHORT_FACTS
+    assert different(goods_zh("红色", "华兴", "橡木"), goods_zh("蓝色", "华兴", "橡木")) == module.SHORT_FACTS
+    assert different(goods_zh("红色", "华兴", "橡木"), goods_zh("红色", "华兴", "橡木")) == ""
+
+
+def test_facts_of_an_edited_reprint_tell_nothing() -> None:
+    """The credit of each site, beside another change of the text, or in a line more."""
+    assert different(goods("red", "Harrow", "oak"), goods("blue", "Castell", "steel")) == ""
+    first, other = goods("red", "Harrow", "oak"), goods("red", "By Ann Miller", "oak")
+    edited = replace(other, text=other.text.replace("sent on weekdays", "sent on all days", 1))
+    assert different(first, edited) == ""
+    assert different(first, replace(other, text=f"{other.text}\nPhoto: Ann")) == ""
 
 
 def test_a_line_that_a_site_adds_to_a_reprint_tells_nothing() -> None:

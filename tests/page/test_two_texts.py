@@ -133,6 +133,83 @@ def test_a_comment_on_a_quoted_article_is_compared_whatever_its_class(names: str
         assert dedup.add(html=html, url="https://b.example/opinion").keep
 
 
+def wrote(article: Sequence[str]) -> str:
+    """Return the page of the article that others quote."""
+    return f"<html><title>The mill</title><body><article><h1>The mill</h1>{paragraphs(article)}</article></body></html>"
+
+
+def keeps_both(one: str, other: str) -> bool:
+    with Deduplicator() as dedup:
+        dedup.add(html=one, url="https://a.example/mill")
+        return dedup.add(html=other, url="https://b.example/opinion").keep
+
+
+_article_zh, _comment_zh = (
+    [writer.text(3, zh=True) for _ in range(count)]
+    for writer, count in ((Writer("文章", 0), 6), (Writer("评论", 0), 3))
+)
+
+
+@pytest.mark.parametrize("zh", [False, True])
+@pytest.mark.parametrize("quote", ["<blockquote>{}</blockquote>", "<div>{}</div>"])
+@pytest.mark.parametrize("tag", ["article", "main", "div"])
+@pytest.mark.parametrize("names", ["widget", "promo", "sponsored", "editor-note", "wp-widget text-3"])
+def test_a_comment_in_a_box_is_compared(names: str, tag: str, quote: str, *, zh: bool) -> None:
+    """A class that names a box does not say what is in it."""
+    article, comment = (_article_zh, _comment_zh) if zh else (_article, _comment)
+    body = f'{quote.format(paragraphs(article))}<div class="{names}">{paragraphs(comment)}</div>'
+    html = f"<html><title>On the mill</title><body><{tag}><h1>My opinion</h1>{body}</{tag}></body></html>"
+    assert all(text in compared_text(read_page(html)) for text in comment)
+    assert keeps_both(wrote(article), html)
+    assert keeps_both(html, wrote(article))
+
+
+def boxed(inner: str, names: str = "promo") -> str:
+    body = f'<blockquote>{paragraphs(_article)}</blockquote><div class="{names}">{inner}</div>'
+    return f"<html><title>On the mill</title><body><article><h1>My opinion</h1>{body}</article></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("inner", "names"),
+    [
+        (f'<p><a href="/other">Another mill</a></p>{paragraphs(_comment)}', "promo"),
+        (f"<h2>{_comment[0]}</h2>", "promo"),
+        (paragraphs(_comment), "caption"),
+        (paragraphs(_comment), "widget author-bio"),
+        (f'<div class="related">{paragraphs(_comment)}</div>', "widget"),
+        (f"<p>{_comment[0][:30]}.</p>", "promo"),
+    ],
+)
+def test_what_a_box_announces_is_not_compared(inner: str, names: str) -> None:
+    """Another page, a subtitle, what the class names, and text that is too little to make another page."""
+    page = read_page(boxed(inner, names))
+    assert not any(text in compared_text(page) for text in _comment)
+    assert not keeps_both(wrote(_article), boxed(inner, names))
+
+
+def test_a_box_beside_the_article_is_not_compared() -> None:
+    column = f'<div class="columns">{{}}<div class="widget">{paragraphs(_comment)}</div></div>'
+    html = wrote(_article)
+    start, end = html.index("<article>"), html.index("</body>")
+    page = read_page(html[:start] + column.format(html[start:end]) + html[end:])
+    assert compared_text(page) == compared_text(read_page(html))
+
+
+def test_a_hidden_box_is_not_compared() -> None:
+    page = read_page(boxed(paragraphs(_comment)).replace('class="promo"', 'class="promo" hidden'))
+    assert _comment[0] not in compared_text(page)
+
+
+def test_what_a_site_repeats_in_a_box_makes_no_other_pages() -> None:
+    """From the fourth page of a site on, a reprint beside its appeal for donations is a copy again."""
+    with Deduplicator() as dedup:
+        for number in range(5):
+            article = [Writer(f"article {number}", 0).text(4) for _ in range(6)]
+            dedup.add(html=wrote(article), url=f"https://a.example/{number}")
+            box = boxed(paragraphs(_comment)).replace(paragraphs(_article), paragraphs(article))
+            assert dedup.add(html=box, url=f"https://b.example/{number}").keep is (number < 3)
+
+
 def test_a_comment_is_read_where_only_the_main_part_is_declared() -> None:
     page = read_page(quoting("editor-note", is_first=False, tag="main"))
     assert all(text in page.text and text in compared_text(page) for text in _comment)
@@ -156,3 +233,16 @@ def test_a_part_without_sentences_stays_removed() -> None:
     """A place for an advertisement, or the names of editors."""
     html = quoting("ad", is_first=False).replace(paragraphs(_comment), "<p>Buy our flour today!</p><p>Ann Miller</p>")
     assert "flour" not in read_page(html).text
+
+
+def aside(colour: str) -> str:
+    facts = f"<aside><dl><dt>Colour</dt><dd>{colour}</dd></dl></aside>"
+    body = f"<article><h1>Bench for two</h1>{paragraphs(_article)}</article>{facts}"
+    return f"<html><title>Bench for two</title><body>{body}</body></html>"
+
+
+@pytest.mark.parametrize(("colour", "is_kept"), [("Blue", True), ("Red", False)])
+def test_facts_aside_tell_pages_of_one_site_apart(colour: str, *, is_kept: bool) -> None:
+    with Deduplicator() as dedup:
+        dedup.add(html=aside("Red"), url="https://a.example/1")
+        assert dedup.add(html=aside(colour), url="https://a.example/2").keep is is_kept

@@ -64,7 +64,7 @@ def test_a_page_without_a_url_is_of_no_site() -> None:
 
 def notice(url: str, *words: str) -> Page:
     """Return a notice of a template with three places to fill in."""
-    lines = [f"The desk in {word} is closed today." for word in words]
+    lines = [f"The desk of our office in {word} is closed today." for word in words]
     return Page.from_text("\n".join((*lines, *REST)), f"https://{url}", "Notice")
 
 
