@@ -91,7 +91,7 @@ def chinese() -> dict[str, Any]:
     config["theme"]["language"] = "zh"
     config["plugins"] = [{"search": {"lang": "zh"}}]
     config["nav"] = _in_chinese(config["nav"], words["titles"])
-    config["extra"] |= {"other": {"lang": "en", "name": "English", "root": "../"}}
+    config["extra"] |= {"other": {"lang": "en", "name": "English", "root": "../"}, "words": words["words"]}
     for each in config["theme"]["palette"]:
         each["toggle"]["name"] = words["titles"][each["toggle"]["name"]]
     return config

@@ -115,6 +115,20 @@ def test_every_page_links_to_itself_in_the_other_language(built: Path, here: str
             assert (path.parent / link.get("href")).resolve() == (built / there / path.name).resolve()
 
 
+@pytest.mark.parametrize(
+    ("site", "header", "search", "missing"),
+    [("", "Header", "Search", "404: there is no such page"), ("zh", "页眉", "搜索", "404：没有这个页面")],
+)
+def test_words_of_the_templates_are_in_the_language_of_the_site(
+    built: Path, site: str, header: str, search: str, missing: str
+) -> None:
+    tree = html.parse(str(built / site / "404.html"), html.HTMLParser(encoding="utf-8"))
+    assert tree.xpath("//h1/text()") == [missing]
+    assert tree.xpath("//*[@data-md-component='search']/@aria-label") == [search]
+    assert [each.strip() for each in tree.xpath("//button[@class='md-search__button']/text()")] == [search]
+    assert tree.xpath("//header/nav/@aria-label") == [header], "other words are those of Zensical"
+
+
 @pytest.mark.parametrize("link", ["gone.html", "index.html#gone", "#gone", "pictures/gone.webp"])
 def test_a_broken_link_is_reported(tmp_path: Path, link: str) -> None:
     (tmp_path / "index.html").write_text(
