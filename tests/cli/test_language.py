@@ -29,6 +29,7 @@ from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE
 from dedupcrawl.tools.explain.pair_builder import PairKind
 from dedupcrawl.utils.messages import ENGLISH, read_chinese, speak
 from tests.cli.catalogue import PACKAGE, errors_in, help_texts, literals, messages_in_code, remarks_in
+from tests.texts import CHINESE, OTHER_CHINESE
 from tests.texts import ENGLISH as ARTICLE
 
 if TYPE_CHECKING:
@@ -281,8 +282,72 @@ def test_an_explanation_is_in_chinese(store: str, tmp_path: Path) -> None:
     assert "重复，剔除：完全相同，对应 https://a.example/1" in told
     for part in ("所比较的一对网页", "各检测器的结果", "改哪项设置会改变判定", "生效的常数", "取自默认值"):
         assert part in told
-    sentences = re.findall(r"(?:[A-Za-z]+ ){4,}", told.replace("text hashes", ""))
-    assert sentences == []
+    assert english_in(told.replace("text hashes", "")) == []
+
+
+def english_in(told: str) -> list[str]:
+    """Return runs of four English words."""
+    return re.findall(r"(?:[A-Za-z]+ ){3,}[A-Za-z]+", told)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """Two Chinese pages with a common beginning."""
+    found = []
+    for name, text in (("one", CHINESE), ("two", CHINESE + OTHER_CHINESE)):
+        html = f"<html><head><title>{name}</title></head><body><p>{text.replace('。', '。</p><p>')}</p></body></html>"
+        (tmp_path / f"{name}.html").write_text(html, "utf-8")
+        found.append(str(tmp_path / f"{name}.html"))
+    return found[0], found[1]
+
+
+def test_reading_comparing_and_inspecting_speak_chinese(
+    files: tuple[str, str], store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = (
+        (run("read", files[0], "--blocks"), "文章页"),
+        (run("compare", *files), "仅第一页有"),
+        (run("inspect", files[0], "--other", files[1], "--against", store), "已写入 one.inspect.html"),
+        (run("report", store, "-o", "report.html"), "剔除 0"),
+        (run("lexicon", "info"), "最常见（idf）"),
+    )
+    for told, part in shown:
+        assert part in told
+        assert english_in(told) == []
+
+
+def test_a_batch_speaks_chinese(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    rows = [{"url": f"https://a.example/{number}", "text": ARTICLE} for number in range(3)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "{\n", "utf-8")
+    told = run("batch", f"{tmp_path}/in.jsonl", "--out", f"{tmp_path}/out", "--skip-bad", "--workers", "1")
+    for part in ("完全相同 2", "略去：", "每页"):
+        assert part in told
+    assert "无事可做" in run("batch", f"{tmp_path}/in.jsonl", "--out", f"{tmp_path}/out", "--skip-bad")
+
+
+def test_watching_a_store_speaks_chinese(store: str) -> None:
+    told = run("store", "watch", store, "--once")
+    for part in ("网页", "认领", "处理中 0，已抓取 0", "内存"):
+        assert part in told
+    assert english_in(told) == []
+
+
+def test_evaluations_speak_chinese(tmp_path: Path) -> None:
+    file = tmp_path / "pages.jsonl"
+    texts = (CHINESE, CHINESE, OTHER_CHINESE)
+    rows = [
+        {"id": str(number), "url": f"https://a.example/{number}", "text": text, "cluster": text[:4]}
+        for number, text in enumerate(texts)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    told = run("eval", "duplicates", str(file), "--mistakes")
+    for part in ("检测器", "精确率", "召回率", "漏掉"):
+        assert part in told
+    assert english_in(told) == []
+    told = run("eval", "duplicates", str(file), "--sweep", "threshold=0.7:0.9:0.1", "--detector", "minhash")
+    assert "精确率不低于 0.99 时，找到最多剔除的是 threshold" in told
 
 
 def command(*arguments: str, folder: Path, **environment: str) -> str:
