@@ -93,3 +93,13 @@ def literals() -> str:
     trees = (ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree))
     return "\n".join(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def steps() -> set[str]:
+    """Return the names of the steps whose progress the package shows."""
+    trees = (ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py"))
+    calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args)
+    shown = (
+        call.args[0] for call in calls if ast.unparse(call.func).endswith(("progress.begin", "bars.begin", ".track"))
+    )
+    return {str(each.value) for each in shown if isinstance(each, ast.Constant)}

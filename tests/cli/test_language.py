@@ -28,7 +28,7 @@ from dedupcrawl.tools.explain.configuration import ConstantSource
 from dedupcrawl.tools.explain.counterfactuals import NEW_STORE, UNSURE
 from dedupcrawl.tools.explain.pair_builder import PairKind
 from dedupcrawl.utils.messages import ENGLISH, read_chinese, speak
-from tests.cli.catalogue import PACKAGE, errors_in, help_texts, literals, messages_in_code, remarks_in
+from tests.cli.catalogue import PACKAGE, errors_in, help_texts, literals, messages_in_code, remarks_in, steps
 from tests.texts import CHINESE, OTHER_CHINESE
 from tests.texts import ENGLISH as ARTICLE
 
@@ -173,6 +173,12 @@ def test_every_name_of_an_explanation_and_of_the_demo_has_its_chinese() -> None:
     names += [state.name.lower() for state in ClaimState]
     names += {page.kind for page in load_content().pages}
     assert [each for each in map(str, names) if not is_chinese(zh.sentence(each))] == []
+
+
+def test_every_step_of_a_progress_bar_has_its_chinese() -> None:
+    zh = table_of("zh")
+    assert len(steps()) >= 15
+    assert [each for each in steps() if not is_chinese(zh.sentence(each))] == []
 
 
 # -- commands -------------------------------------------------------------------------------------
