@@ -52,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Let the workers of pytest-xdist be forks of a process that has collected all tests."""
     processor_time.begin(config)
+    os.environ["LC_ALL"] = "C.UTF-8"  # commands speak English, whatever the language of the developer
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: commands would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     workers = config.getoption("tx", None)

@@ -23,13 +23,14 @@ def main(arguments: Sequence[str] | None = None, program: str | None = None) -> 
     from dedupcrawl.cli.commands import app  # noqa: PLC0415  # worker processes of a batch import this module
     from dedupcrawl.cli.console import escape_unencodable, print_error  # noqa: PLC0415
     from dedupcrawl.errors import DedupError  # noqa: PLC0415
+    from dedupcrawl.utils.messages import tr_sentence  # noqa: PLC0415
 
     escape_unencodable()
     sys.path.append("")  # a reader of the user may be a module in the working directory, as with scrapy
     try:
         app(arguments, prog_name=program)
     except DedupError as error:
-        print_error(str(error))
+        print_error(tr_sentence(str(error)))
         sys.exit(2)
 
 

@@ -27,6 +27,7 @@ from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.errors import SettingError
 from dedupcrawl.sites.site_counts import SiteNotice
 from dedupcrawl.tools.evaluation.runs import with_constants
+from dedupcrawl.utils.messages import tr, tr_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -167,7 +168,7 @@ def _run(job: Job, master: str) -> dict[str, Any]:
         with ConsoleProgress() as bars, _engine(job, master) as engine:
             return run(job, engine, bars)
     except KeyboardInterrupt:
-        print_error("interrupted; run the same command again to continue")
+        print_error(tr("interrupted; run the same command again to continue"))
         raise typer.Exit(_INTERRUPTED) from None
 
 
@@ -191,57 +192,74 @@ def _engine(job: Job, master: str) -> Iterator[Engine | None]:
 def _print_summary(summary: Mapping[str, Any], folder: Path, *, lists_textless: bool) -> None:
     """Print the figures of ``summary.json``, the first unreadable rows, and perhaps the first ones without text."""
     if summary["already"]:
-        print_line(f"nothing to do: {folder} holds all of this already")
+        print_line(tr("nothing to do: {folder} holds all of this already", folder=folder))
     output_console().print(facts_table(_rows(summary)))
     print_notices([SiteNotice.from_dict(each) for each in summary.get("sites", ())])
-    _print_rows("left out", [line for part in summary["parts"] for line in _errors(part)], folder)
+    _print_rows([tr("left out: {row}", row=line) for part in summary["parts"] for line in _errors(part)], folder)
     if lists_textless:
-        _print_rows("kept unchecked", [line for part in summary["parts"] for line in _textless(part)], folder)
+        rows = (line for part in summary["parts"] for line in _textless(part))
+        _print_rows([tr("kept unchecked: {row}", row=line) for line in rows], folder)
 
 
-def _print_rows(what: str, lines: Sequence[str], folder: Path) -> None:
+def _print_rows(lines: Sequence[str], folder: Path) -> None:
     for line in lines[:_MAX_ROWS]:
-        print_line(f"{what}: {line}", "yellow")
+        print_line(line, "yellow")
     if len(lines) > _MAX_ROWS:
-        print_line(f"… and {len(lines) - _MAX_ROWS:,} more, in {folder / 'summary.json'}", "yellow")
+        more = {"n": f"{len(lines) - _MAX_ROWS:,}", "file": folder / "summary.json"}
+        print_line(tr("… and {n} more, in {file}", **more), "yellow")
 
 
 def _rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "pages", f"{summary['pages']:,}"
-    yield "kept", f"{summary['kept']:,} ({_share(summary['kept'], summary['pages'])})"
-    for name, key in (("dropped", "dropped"), ("kept, related", "related"), ("unchecked", "unchecked")):
+    yield tr("pages"), f"{summary['pages']:,}"
+    yield tr("kept"), f"{summary['kept']:,} ({_share(summary['kept'], summary['pages'])})"
+    names = {"dropped": tr("dropped"), "related": tr("kept, related"), "unchecked": tr("unchecked")}
+    for key, name in names.items():
         if summary[key]:
-            yield name, ", ".join(f"{each} {count:,}" for each, count in summary[key].items())
+            yield name, tr(", ").join(f"{tr_sentence(each)} {count:,}" for each, count in summary[key].items())
     read, kept = summary["bytes"]["read"], summary["bytes"]["kept"]
-    yield "bytes", f"{read:,} read, {kept:,} kept ({_share(kept, read)})"
+    yield tr("bytes"), tr("{n} read, {m} kept ({share})", n=f"{read:,}", m=f"{kept:,}", share=_share(kept, read))
+    bad = {"n": f"{summary['bad']['rows']:,}", "m": f"{summary['bad']['broken']:,}"}
     if summary["bad"]["rows"] or summary["bad"]["broken"]:
-        yield "unreadable", f"{summary['bad']['rows']:,} rows; the rest of {summary['bad']['broken']:,} files"
+        yield tr("unreadable"), tr("{n} rows; the rest of {m} files", **bad)
     if summary["textless"]:
-        yield "without text", f"{summary['textless']:,} rows, kept unchecked"
+        yield tr("without text"), tr("{n} rows, kept unchecked", n=f"{summary['textless']:,}")
     if summary["given"]:
-        yield "known before", f"{summary['given']:,} pages that share a key with these"
+        yield tr("known before"), tr("{n} pages that share a key with these", n=f"{summary['given']:,}")
     if summary["superseded"]:
-        yield "superseding", f"{summary['superseded']:,}; superseded.jsonl lists the pages that they replace"
+        replacing = f"{summary['superseded']:,}"
+        yield tr("superseding"), tr("{n}; superseded.jsonl lists the pages that they replace", n=replacing)
     if handed := summary.get("handed"):
-        when = f", {handed['when']} already" if handed["already"] else ""
-        gone = f", {handed['removed']:,} removed" if handed["removed"] else ""
-        known = f"{handed['known']:,} were there{gone}{when}"
-        yield "exported", f"{handed['new']:,} to {handed['store']} ({handed['namespace']}), {known}"
-    crowded = summary["crowded"]
-    if crowded["buckets"]:
-        beyond = f"{crowded['pages']:,} pages were not compared with all pages in them"
-        fullest = f"(fullest: {crowded['fullest']:,} kept pages)"
-        yield "hot buckets", f"{crowded['buckets']:,}; {beyond} {fullest}"
-    rate = f", {summary['pages_per_second']:,} pages/s" if summary["pages_per_second"] else ""
-    yield "time", f"{summary['seconds']:,.1f} s{rate}"
+        yield tr("exported"), _handed_text(handed)
+    if summary["crowded"]["buckets"]:
+        yield tr("hot buckets"), _crowded_text(summary["crowded"])
+    rate = summary["pages_per_second"]
+    speed = tr(", {n} pages/s", n=f"{rate:,}") if rate else ""
+    yield tr("time"), tr("{seconds} s", seconds=f"{summary['seconds']:,.1f}") + speed
     if summary["work_bytes_per_page"]:
-        yield "fingerprints", f"{summary['work_bytes_per_page']:,.0f} bytes a page, in _dedupcrawl/"
+        size = f"{summary['work_bytes_per_page']:,.0f}"
+        yield tr("fingerprints"), tr("{n} bytes a page, in _dedupcrawl/", n=size)
+
+
+def _handed_text(handed: Mapping[str, Any]) -> str:
+    """Return how many pages were added to a store."""
+    place = {"store": handed["store"], "namespace": handed["namespace"]}
+    text = tr("{n} to {store} ({namespace}), {m} were there", n=f"{handed['new']:,}", m=f"{handed['known']:,}", **place)
+    if handed["removed"]:
+        text += tr(", {n} removed", n=f"{handed['removed']:,}")
+    return text + tr(", {time} already", time=handed["when"]) if handed["already"] else text
+
+
+def _crowded_text(crowded: Mapping[str, Any]) -> str:
+    """Return how many buckets hold more pages than a page is compared with."""
+    counts = {name: f"{crowded[key]:,}" for name, key in (("n", "buckets"), ("m", "pages"), ("most", "fullest"))}
+    return tr("{n}; {m} pages were not compared with all pages in them (fullest: {most} kept pages)", **counts)
 
 
 def _errors(part: Mapping[str, Any]) -> Iterator[str]:
     yield from _rows_of(part, "bad")
-    if part["broken"]:
-        yield f"{part['path']}, from row {part['broken']['row']} on: {part['broken']['why']}"
+    if broken := part["broken"]:
+        error = tr_sentence(broken["why"])
+        yield tr("{path}, from row {n} on: {error}", path=part["path"], n=broken["row"], error=error)
 
 
 def _textless(part: Mapping[str, Any]) -> Iterator[str]:
@@ -251,9 +269,10 @@ def _textless(part: Mapping[str, Any]) -> Iterator[str]:
 def _rows_of(part: Mapping[str, Any], kind: str) -> Iterator[str]:
     """Yield a line for each listed row of a kind, and one for those that are counted only."""
     listed = part[f"{kind}_rows"]
-    yield from (f"{part['path']}, row {each['row']}: {each['why']}" for each in listed)
+    for each in listed:
+        yield tr("{path}, row {n}: {error}", path=part["path"], n=each["row"], error=tr_sentence(each["why"]))
     if part[kind] > len(listed):
-        yield f"{part['path']}: {part[kind] - len(listed):,} more rows"
+        yield tr("{path}: {n} more rows", path=part["path"], n=f"{part[kind] - len(listed):,}")
 
 
 def _share(part: int, whole: int) -> str:

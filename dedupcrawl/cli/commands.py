@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
@@ -10,7 +11,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from dedupcrawl.cli.language import CommandLanguage, choose_language, translate_command, translate_error, typer_texts
 from dedupcrawl.errors import package_version
+from dedupcrawl.tools.report.html_bundle import LanguageCode
+from dedupcrawl.utils.messages import tr
 from dedupcrawl.utils.redaction import hide_passwords_in_text
 
 _UsageError: Any = typer.BadParameter.__base__  # typer does not export it
@@ -76,7 +80,7 @@ class _CommandGroup(TyperGroup):
             return None
         place, summary = COMMANDS[cmd_name]
         if self._is_listing:
-            return TyperCommand(cmd_name, help=summary)
+            return TyperCommand(cmd_name, help=tr(summary))
         module, _, name = place.partition(":")
         found = getattr(import_module(f"dedupcrawl.cli.{module}"), name)
         if isinstance(found, typer.Typer):
@@ -86,7 +90,23 @@ class _CommandGroup(TyperGroup):
             single.command(cmd_name)(found)
             command = get_command(single)
         command.name = cmd_name
+        translate_command(command)
         return command
+
+    def main(self, args: Any = None, *arguments: Any, **options: Any) -> Any:
+        """Choose the language, and run the command with these arguments (None: those of the process)."""
+        choose_language(sys.argv[1:] if args is None else args)
+        translate_command(self)
+        with typer_texts():
+            return super().main(args, *arguments, **options)
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Parse the arguments; an error is in the language."""
+        try:
+            return super().make_context(*arguments, **options)
+        except _UsageError as error:
+            translate_error(error)
+            raise
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command. An error that repeats its arguments shows no password."""
@@ -94,6 +114,7 @@ class _CommandGroup(TyperGroup):
             return super().invoke(ctx)
         except _UsageError as error:
             error.message = hide_passwords_in_text(error.message)
+            translate_error(error)
             raise
 
 
@@ -136,5 +157,6 @@ def _commands(
             help="Show the version, and which compiled code is in use.",
         ),
     ] = False,
+    spoken_language: CommandLanguage = LanguageCode.AUTO,
 ) -> None:
     """Make Typer build a group although no command is registered here."""

@@ -6,6 +6,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.cells import cell_len
 from rich.padding import Padding
 from rich.text import Text
 
@@ -17,6 +18,7 @@ from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.detectors.registry import build_detectors
 from dedupcrawl.text.features import Features
 from dedupcrawl.text.words import sentences
+from dedupcrawl.utils.messages import tr, tr_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _MAX_SENTENCES = 500  #: of a page, above which difflib ignores sentences that repeat often
+_WORDS = frozenset({"status", "relation", "reason"})  #: fields of a verdict whose values are words
 _STYLES = {"both": "green", "first": "red", "second": "yellow"}
 
 
@@ -56,17 +59,22 @@ def compare(
         )
         return
     if earlier.status is Status.UNCHECKED:
-        print_line(f"Nothing can repeat {first}: it is unchecked({earlier.reason}).", "yellow")
+        told = tr("Nothing can repeat {page}: it is unchecked({reason}).", page=first, reason=earlier.reason)
+        print_line(told, "yellow")
     console = output_console()
     console.print(Padding(facts_table(_verdict_rows(verdict), framed=False), (0, 0, 0, 1)))
     if verdict.relation is None:
         for name, found in measured.items():
             figures = ", ".join(f"{figure} {value}" for figure, value in (found or {}).items())
-            print_line(f" {name}: {figures or 'one of the pages is too short for it'}", "dim")
-    console.rule("passages: in both, only in the first, only in the second")
+            told = figures or tr("one of the pages is too short for it")
+            print_line(f" {name}: {told}", "dim")
+    console.rule(tr("passages: in both, only in the first, only in the second"))
+    names = {"both": tr("both"), "first": tr("first"), "second": tr("second")}
+    columns = max(map(cell_len, names.values()))
     for page, text in passages:
-        lines = text.replace("\n", "\n       │ ")
-        console.print(Text.assemble((f"{page:>6} │ ", "dim"), (lines, _STYLES[page])))
+        margin = " " * (columns - cell_len(names[page])) + names[page]
+        lines = text.replace("\n", f"\n{' ' * columns} │ ")
+        console.print(Text.assemble((f"{margin} │ ", "dim"), (lines, _STYLES[page])))
 
 
 def measure_pair(config: Config, old: Page, new: Page) -> dict[str, dict[str, object] | None]:
@@ -105,4 +113,5 @@ def _verdict_rows(verdict: Verdict) -> Iterator[tuple[str, Text]]:
         if name == "evidence" and isinstance(value, dict):
             yield from ((f"  {figure}", Text(str(each))) for figure, each in value.items())
         else:
-            yield name, Text(str(value), "bold" if name in ("status", "relation") else "")
+            told = tr_sentence(str(value)) if name in _WORDS else str(value)
+            yield name, Text(told, "bold" if name in ("status", "relation") else "")

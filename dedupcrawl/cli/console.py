@@ -31,6 +31,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dedupcrawl.utils.formatting import duration
+from dedupcrawl.utils.messages import mark, tr, tr_amount, tr_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,10 +49,15 @@ _LINE_INTERVAL = 30.0  #: seconds between two lines about the progress, in a fil
 _CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+UNITS = (mark("pages"), mark("records"), mark("documents"), mark("pairs"))
+_STEP_COLUMNS = 12  #: least terminal columns of the name of a step
+
+
 class ConsoleProgress:
     """A progress bar for each step, on standard error. Where that is no terminal: a line every 30 seconds.
 
-    Implements :class:`~dedupcrawl.utils.iteration.Progress`. ``unit`` is the plural noun of the items.
+    Implements :class:`~dedupcrawl.utils.iteration.Progress`. ``unit`` is the plural noun of the items, one of
+    ``UNITS``; the names of steps are English, and translated.
     ``stacked`` keeps the bars of finished steps until the end; otherwise one bar is visible at a time.
     """
 
@@ -62,17 +68,17 @@ class ConsoleProgress:
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
-            TextColumn(f"{{task.fields[pages]:,}} {unit}"),
+            TextColumn(tr("{n} {unit}", n="{task.fields[pages]:,}", unit=tr(unit))),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn(tr("left")),
             TimeRemainingColumn(),
             console=console,
             disable=not console.is_terminal,
             transient=True,
         )
         self._stacked = stacked
-        self._unit = unit
+        self._unit = tr(unit)
         self._printed = time.monotonic()
         self._task: TaskID | None = None
         self._total: int | None = None
@@ -97,7 +103,7 @@ class ConsoleProgress:
             self._progress.update(self._task, completed=self._total)
         elif self._task is not None:
             self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(f"{step:<12}", total=total, pages=0, rate="")
+        self._task = self._progress.add_task(_padded(tr_sentence(step)), total=total, pages=0, rate="")
         self._total = total
         self._amount = self._pages = 0
         self._began, self._updated = time.monotonic(), -inf
@@ -133,11 +139,16 @@ class ConsoleProgress:
 
     def _print_line(self) -> None:
         (task,) = [each for each in self._progress.tasks if each.id == self._task]
-        parts = [f"{task.description.strip()}: {self._pages:,} {self._unit}", str(task.fields["rate"])]
+        done = tr("{n} {unit}", n=f"{self._pages:,}", unit=self._unit)
+        parts = [tr("{step}: {done}", step=task.description.strip(), done=done), str(task.fields["rate"])]
         if self._total and self._amount:
             left = (time.monotonic() - self._began) * (self._total / self._amount - 1)
-            parts += [f"{self._amount / self._total:.0%}", f"{duration(max(0.0, left))} left"]
-        print(", ".join(filter(None, parts)), file=sys.stderr, flush=True)
+            parts += [f"{self._amount / self._total:.0%}", tr("{time} left", time=tr_amount(duration(max(0.0, left))))]
+        print(tr(", ").join(filter(None, parts)), file=sys.stderr, flush=True)
+
+
+def _padded(step: str) -> str:
+    return step + " " * (_STEP_COLUMNS - cell_len(step))
 
 
 def output_console(pipe_columns: int | None = None) -> Console:
@@ -166,7 +177,7 @@ def print_line(text: str, style: str = "") -> None:
 
 def print_error(sentence: str) -> None:
     """Write an error to standard error."""
-    print_note(Text.assemble(("error: ", "bold red"), sentence))
+    print_note(Text.assemble((tr("error: "), "bold red"), sentence))
 
 
 def print_note(text: str | Text) -> None:
@@ -205,7 +216,7 @@ def facts_table(rows: Iterable[tuple[str, str | Text]], title: str = "", *, fram
 def open_in_browser(url: str, otherwise: str) -> None:
     """Open a URL in the browser; if there is none, print what the user can do instead."""
     if not webbrowser.open(url):
-        print_error(f"no browser can be opened here; {otherwise}")
+        print_error(tr("no browser can be opened here; {advice}", advice=otherwise))
 
 
 def escape_unencodable() -> None:

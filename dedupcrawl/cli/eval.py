@@ -17,6 +17,7 @@ from dedupcrawl.tools.evaluation.extraction import evaluate_extraction
 from dedupcrawl.tools.evaluation.plot import check_plot
 from dedupcrawl.tools.evaluation.runs import ALL, evaluation_runs, parse_sweep
 from dedupcrawl.tools.label.labels import read_labels
+from dedupcrawl.utils.messages import tr_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,7 @@ def pages(
     if as_json:
         print_json(figures)
     else:
-        output_console().print(facts_table((name, str(value)) for name, value in figures.items()))
+        output_console().print(facts_table((tr_sentence(name), str(value)) for name, value in figures.items()))
 
 
 @evaluation.command()

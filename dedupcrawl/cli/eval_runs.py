@@ -6,6 +6,7 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -29,6 +30,7 @@ from dedupcrawl.tools.evaluation.suggest import (
     suggest_for_pairs,
 )
 from dedupcrawl.tools.label.labels import AnswerKind
+from dedupcrawl.utils.messages import mark, tr, tr_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -61,8 +63,8 @@ def run_contest(file: Path, field: Sequence[EvaluationRun], *, mistakes: bool, a
         print_json(rows[0] if len(rows) == 1 else {"pages": reports[0].pages, "runs": rows})
         return
     console = table_console()
-    _print_tables(console, scores_tables("detector", entries, console.width))
-    _print_tables(console, edit_tables("detector", entries, console.width))
+    _print_tables(console, scores_tables(tr("detector"), entries, console.width))
+    _print_tables(console, edit_tables(tr("detector"), entries, console.width))
     if mistakes:
         found = (mistakes_table(name, report.mistakes) for name, report in entries if report.mistakes)
         _print_tables(console, found)
@@ -112,7 +114,7 @@ def run_drop_suggestion(file: Path, config: Config, precision: float, *, as_json
         scores = {"in_force": found.in_force.to_dict(), "suggested": best and best.to_dict()}
         print_json({"pages": len(readings.pages), **values, **scores, "advice": advice or None})
         return
-    shown = [("in force", found.in_force)]
+    shown = [(tr("in force"), found.in_force)]
     if best and best.values:
         shown.append((_values_text(best.values), best))
     rows: list[PairsRow] = [
@@ -126,7 +128,7 @@ def run_drop_suggestion(file: Path, config: Config, precision: float, *, as_json
         )
         for name, each in shown
     ]
-    _print_rows(f"{len(readings.pages):,} labelled pages, by drops", "constants", rows)
+    _print_rows(tr("{n} labelled pages, by drops", n=f"{len(readings.pages):,}"), tr("constants"), rows)
     _print_suggestion(best.values if best else None, lines, advice, precision)
     _print_warnings([], config, best.config if best else None)
 
@@ -152,17 +154,26 @@ def _print_tables(console: Console, tables: Iterable[Table]) -> None:
 def _best_value(curve: SweepReport) -> str:
     precision, best = f"{curve.precision:g}", curve.best
     if best is not None:
-        return (
-            f"Most {curve.measure} found at a precision of at least {precision}: "
-            f"{curve.name} = {best.value:g} (precision {best.scores.precision:.4f}, "
-            f"recall {best.scores.recall:.4f})."
+        scores = {"precision": f"{best.scores.precision:.4f}", "recall": f"{best.scores.recall:.4f}"}
+        return tr(
+            "Most {measure} found at a precision of at least {least}: {name} = {value} (precision {precision}, "
+            "recall {recall}).",
+            measure=tr_sentence(curve.measure),
+            least=precision,
+            name=curve.name,
+            value=f"{best.value:g}",
+            **scores,
         )
     nearest = curve.most_precise
     if not nearest.scores.true_positives:
-        return f"No setting finds a right match, so there is no best {curve.name}."
-    return (
-        f"No setting reaches the precision of {precision} for {curve.measure}; "
-        f"{curve.name} = {nearest.value:g} comes to {nearest.scores.precision:.4f}."
+        return tr("No setting finds a right match, so there is no best {name}.", name=curve.name)
+    return tr(
+        "No setting reaches the precision of {least} for {measure}; {name} = {value} comes to {precision}.",
+        least=precision,
+        measure=tr_sentence(curve.measure),
+        name=curve.name,
+        value=f"{nearest.value:g}",
+        precision=f"{nearest.scores.precision:.4f}",
     )
 
 
@@ -181,7 +192,7 @@ def run_pairs(labels: Sequence[Label], field: Sequence[EvaluationRun], *, as_jso
         runs = [{"name": name, **scores.to_dict()} for name, scores in found]
         print_json({**_counts(labels, pairs), "runs": runs})
         return
-    _print_rows(_headline(labels, pairs), "detector", [(name, *_figures(scores)) for name, scores in found])
+    _print_rows(_headline(labels, pairs), tr("detector"), [(name, *_figures(scores)) for name, scores in found])
 
 
 def run_pair_suggestion(labels: Sequence[Label], config: Config, precision: float, *, as_json: bool) -> None:
@@ -201,10 +212,10 @@ def run_pair_suggestion(labels: Sequence[Label], config: Config, precision: floa
         scores = {"in_force": found.in_force.to_dict(), "suggested": best and best.scores.to_dict()}
         print_json({**_counts(labels, pairs), **values, **scores, "advice": advice or None})
         return
-    rows: list[PairsRow] = [("in force", *_figures(found.in_force))]
+    rows: list[PairsRow] = [(tr("in force"), *_figures(found.in_force))]
     if best and best.values:
         rows.append((_values_text(best.values), *_figures(best.scores)))
-    _print_rows(_headline(labels, pairs), "constants", rows)
+    _print_rows(_headline(labels, pairs), tr("constants"), rows)
     _print_suggestion(best.values if best else None, lines, advice, precision)
     _print_warnings(labels, config, found.config)
 
@@ -230,11 +241,12 @@ def _counts(labels: Sequence[Label], pairs: Sequence[LabelledPair]) -> dict[str,
 
 def _headline(labels: Sequence[Label], pairs: Sequence[LabelledPair]) -> str:
     counts = _counts(labels, pairs)
-    text = f"{len(pairs):,} labelled pairs: {counts['same']} same, {counts['different']} different"
+    answers = {"same": counts["same"], "different": counts["different"]}
+    text = tr("{n} labelled pairs: {same} same, {different} different", n=f"{len(pairs):,}", **answers)
     if counts["skipped"]:
-        text += f", {counts['skipped']} skipped"
+        text += tr(", {n} skipped", n=counts["skipped"])
     if counts["stands_for"] != counts["pairs"]:
-        text += f"; they stand for {counts['stands_for']:,}"
+        text += tr("; they stand for {n}", n=f"{counts['stands_for']:,}")
     return text
 
 
@@ -247,14 +259,18 @@ def _print_rows(headline: str, subject: str, rows: Sequence[PairsRow]) -> None:
 def _print_suggestion(values: Mapping[str, float] | None, lines: Sequence[str], advice: str, precision: float) -> None:
     console = output_console()
     if values is None:
-        console.print(Text(advice, style="yellow"))
+        console.print(Text(tr_sentence(advice), style="yellow"))
     elif not values:
         console.print(
-            f"The constants in force reach a precision of {precision:g}, by the lower limit of its interval; "
-            "no other constants that reach it find more."
+            tr(
+                "The constants in force reach a precision of {precision}, by the lower limit of its interval; "
+                "no other constants that reach it find more.",
+                precision=f"{precision:g}",
+            )
         )
     else:
-        console.print(f"Reaches a precision of {precision:g}, by the lower limit, and finds the most. In settings.py:")
+        told = mark("Reaches a precision of {precision}, by the lower limit, and finds the most. In settings.py:")
+        console.print(tr(told, precision=f"{precision:g}"))
     for line in lines if values else ():
         print_line(f"    {line}", "bold")
 
@@ -266,23 +282,29 @@ def _print_warnings(labels: Sequence[Label], config: Config, changed: Config | N
     if around and config.threshold not in around:
         sampled = ", ".join(f"{each:g}" for each in sorted(around))
         console.print(
-            f"The labels were drawn around {sampled}, and threshold is {config.threshold:g} here. "
-            "If the run had another threshold, give it with --set threshold=…"
+            tr(
+                "The labels were drawn around {values}, and threshold is {threshold} here. "
+                "If the run had another threshold, give it with --set threshold=…",
+                values=sampled,
+                threshold=f"{config.threshold:g}",
+            )
         )
     if changed is None or changed == config:
         return
     if changed.threshold < min(around, default=0.0):
         console.print(
-            "These figures leave out the pairs that the run did not compare: a lower threshold compares more pairs."
+            tr("These figures leave out the pairs that the run did not compare: a lower threshold compares more pairs.")
         )
     if schemes(build_detectors(changed), changed) != schemes(build_detectors(config), config):
-        console.print("A store that was filled under the constants in force is refused under these: begin a new one.")
+        console.print(
+            tr("A store that was filled under the constants in force is refused under these: begin a new one.")
+        )
 
 
 _GROUPS = (
-    ("drops\nprec.", "drops\nrecall", "drops\nF1", "wrong\ndrops", "missed\ndrops"),
-    ("pairs\nprec.", "pairs\nrecall", "pairs\nF1"),
-    ("µs a\npage", "keys\na page", "bytes\na page", "cand.\na page"),
+    (mark("drops\nprec."), mark("drops\nrecall"), mark("drops\nF1"), mark("wrong\ndrops"), mark("missed\ndrops")),
+    (mark("pairs\nprec."), mark("pairs\nrecall"), mark("pairs\nF1")),
+    (mark("µs a\npage"), mark("keys\na page"), mark("bytes\na page"), mark("cand.\na page")),
 )
 _FIGURE_COLUMNS = 7  #: most terminal columns of a figure, with the space before it
 _MIN_EDIT_COLUMNS = 4  #: least terminal columns of a kind of edit
@@ -292,7 +314,8 @@ _ONE_LINE_COLUMNS = 100  #: least terminal columns for a share and its interval 
 def scores_tables(subject: str, entries: Sequence[Entry], width: int) -> list[Table]:
     """Return scores and costs: one table, or three if the terminal has too few columns (``width``)."""
     report = entries[0][1]
-    title = f"{report.pages:,} pages, read in {report.costs.reading_us_per_page:,.0f} µs each"
+    counts = {"n": f"{report.pages:,}", "time": f"{report.costs.reading_us_per_page:,.0f}"}
+    title = tr("{n} pages, read in {time} µs each", **counts)
     groups = range(len(_GROUPS))
     is_one_table = _name_columns(subject, entries) + _FIGURE_COLUMNS * sum(map(len, _GROUPS)) - 5 <= width
     choices = [list(groups)] if is_one_table else [[group] for group in groups]
@@ -303,7 +326,7 @@ def _scores_table(title: str, subject: str, entries: Sequence[Entry], groups: Se
     table = _table(title, subject)
     for group in groups:
         for name in _GROUPS[group]:
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(tr(name), justify="right", no_wrap=True)
     for name, report in entries:
         figures = _figure_groups(report)
         table.add_row(name, *(figure for group in groups for figure in figures[group]))
@@ -311,7 +334,7 @@ def _scores_table(title: str, subject: str, entries: Sequence[Entry], groups: Se
 
 
 def _name_columns(subject: str, entries: Sequence[Entry]) -> int:
-    return max(len(name) for name in (subject, *(name for name, _ in entries)))
+    return max(cell_len(name) for name in (subject, *(name for name, _ in entries)))
 
 
 def _figure_groups(report: DuplicatesReport) -> tuple[list[str], ...]:
@@ -332,7 +355,7 @@ def _scores(scores: Scores) -> list[str]:
 def edit_tables(subject: str, entries: Sequence[Entry], width: int) -> list[Table]:
     """Return the mistakes by kind of edit, in as many tables as fit side by side into ``width`` columns."""
     edits = sorted({edit for _, report in entries for edit in report.by_edit})
-    title = "by kind of edit: missed copies, and with ! wrongly dropped pages"
+    title = tr("by kind of edit: missed copies, and with ! wrongly dropped pages")
     parts = _split_edits(edits, width - _name_columns(subject, entries))
     return [_edit_table("" if number else title, subject, entries, part) for number, part in enumerate(parts)]
 
@@ -355,7 +378,7 @@ def _edit_table(title: str, subject: str, entries: Sequence[Entry], edits: Seque
     for edit in edits:
         table.add_column(edit or "-", justify="right", overflow="fold", min_width=_MIN_EDIT_COLUMNS)
     pages = (entries[0][1].by_edit[edit]["pages"] for edit in edits)
-    table.add_row(*(Text(str(cell), style="dim") for cell in ("pages", *pages)))
+    table.add_row(*(Text(str(cell), style="dim") for cell in (tr("pages"), *pages)))
     for name, report in entries:
         table.add_row(name, *(_mistakes_of(report, edit) for edit in edits))
     return table
@@ -370,14 +393,14 @@ def _mistakes_of(report: DuplicatesReport, edit: str) -> Text:
 
 def mistakes_table(name: str, mistakes: Iterable[MisjudgedPage]) -> Table:
     """Return every wrongly dropped or missed page, with its verdict."""
-    table = Table(title=Text(f"mistakes of {name}"), title_justify="left")
-    for column in ("mistake", "id", "edit", "URL", "verdict"):
+    table = Table(title=Text(tr("mistakes of {name}", name=name)), title_justify="left")
+    for column in (tr("mistake"), "id", tr("edit"), "URL", tr("verdict")):
         table.add_column(column, overflow="fold")
     for mistake in mistakes:
         row, verdict = mistake.row, mistake.verdict
         related = (verdict.relation, verdict.of, verdict.similarity, verdict.detector)
         details = verdict.reason or " ".join(str(part) for part in related if part)
-        table.add_row(*map(Text, (mistake.kind, row.id, row.edit, row.url, f"{verdict.status} {details}")))
+        table.add_row(*map(Text, (tr_sentence(mistake.kind), row.id, row.edit, row.url, f"{verdict.status} {details}")))
     return table
 
 
@@ -392,7 +415,8 @@ def pairs_table(subject: str, rows: Sequence[PairsRow], width: int) -> Table:
     """Return the scores on labelled pairs with their intervals, for a terminal of ``width`` columns."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column(subject, overflow="fold")
-    for name in ("found", "wrong", "missed", "precision\nand 95 %", "recall\nand 95 %"):
+    columns = (tr("found"), tr("wrong"), tr("missed"), tr("precision\nand 95 %"), tr("recall\nand 95 %"))
+    for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     separator = "  " if width >= _ONE_LINE_COLUMNS else "\n"
     for name, found, wrong, missed, *shares in rows:

@@ -43,6 +43,7 @@ from dedupcrawl.tools.inspect.inspection import inspect_page
 from dedupcrawl.tools.inspect.render import render
 from dedupcrawl.tools.report.html_bundle import LanguageCode
 from dedupcrawl.utils.formatting import size
+from dedupcrawl.utils.messages import tr, tr_amount, tr_sentence
 from dedupcrawl.utils.redaction import SECRET
 
 if TYPE_CHECKING:
@@ -74,23 +75,24 @@ def read(
     elif page.text:
         print_line(compared_text(page) if compared else page.text)
     else:
-        print_line(f"(no main text: {page.kind} page)", "yellow")
+        print_line(tr("(no main text: {kind} page)", kind=tr_sentence(page.kind)), "yellow")
 
 
 def _blocks_table(page: Page) -> Table:
     kept = sum(block.kept for block in page.blocks)
-    title = Text(f"{page.title or page.url} · {page.kind} · {kept} of {len(page.blocks)} blocks kept")
+    kind, blocks = tr_sentence(page.kind), tr("{n} of {all} blocks kept", n=kept, all=len(page.blocks))
+    title = Text(f"{page.title or page.url} · {kind} · {blocks}")
     table = Table(title=title, title_justify="left", expand=True)
-    for name in ("bytes", "R", "links", "run"):
+    for name in (tr("bytes"), "R", tr("links"), tr("run")):
         table.add_column(name, justify="right", no_wrap=True)
-    for name in ("tag", "why"):
+    for name in (tr("tag"), tr("why")):
         table.add_column(name, no_wrap=True)
-    table.add_column("text", ratio=1)
+    table.add_column(tr("text"), ratio=1)
     for block in page.blocks:
         numbers = (str(block.length), f"{block.link_density:.2f}", str(block.links), str(block.longest_run))
         text = Text(block.text)
         text.truncate(_MAX_BLOCK_CHARS, overflow="ellipsis")
-        table.add_row(*numbers, block.tag, block.reason, text, style="green" if block.kept else "dim")
+        table.add_row(*numbers, block.tag, tr_sentence(block.reason), text, style="green" if block.kept else "dim")
     return table
 
 
@@ -135,7 +137,7 @@ def inspect(
     _write(file, render(inspected, in_store, beside, lang))
     _print_result(file, inspected, in_store, beside)
     if open_:
-        open_in_browser(file.resolve().as_uri(), f"the page is {file}")
+        open_in_browser(file.resolve().as_uri(), tr("the page is {file}", file=file))
 
 
 def default_name(where: str) -> str:
@@ -206,9 +208,12 @@ def _write(file: Path, html: str) -> None:
 def _print_result(file: Path, inspected: InspectedPage, *matches: ComparisonResult | None) -> None:
     kept = sum(block.kept for block in inspected.blocks)
     name = printable(inspected.page.title or inspected.page.url, _MAX_TITLE_CHARS)
-    print_line(f"{name}: {inspected.page.kind}, {kept} of {len(inspected.blocks)} blocks kept")
+    kind, blocks = tr_sentence(inspected.page.kind), len(inspected.blocks)
+    counted = tr("{n} of {all} blocks kept", n=kept, all=blocks)
+    print_line(tr("{name}: {kind}, {blocks}", name=name, kind=kind, blocks=counted))
     for note in inspected.notes:
-        print_line(f"  {note}", "yellow")
+        print_line(f"  {tr_sentence(note)}", "yellow")
     for match in filter(None, matches):
-        print_line(f"{match.heading}: {printable(match.sentence, _MAX_SENTENCE_CHARS)}")
-    print_line(f"written to {file} ({size(file.stat().st_size)})")
+        found = tr_sentence(printable(match.sentence, _MAX_SENTENCE_CHARS))
+        print_line(tr("{heading}: {found}", heading=tr_sentence(match.heading), found=found))
+    print_line(tr("written to {file} ({size})", file=file, size=tr_amount(size(file.stat().st_size))))

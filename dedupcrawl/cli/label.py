@@ -15,6 +15,7 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.tools.label.labels import LabelFile, LabelSession
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
 from dedupcrawl.tools.report.html_bundle import LanguageCode
+from dedupcrawl.utils.messages import tr, tr_sentence
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -88,19 +89,22 @@ def _load_around(runs: Sequence[str], around: float | None) -> LoadedPairs:
 
 def _print_start(loaded: LoadedPairs, session: LabelSession) -> None:
     progress = session.progress
-    labelled = f"; {progress.labelled:,} are labelled" if progress.labelled else ""
-    print_line(f"{loaded.name}: {progress.left:,} pairs to ask about, around {loaded.sampler.around:g}{labelled}")
+    labelled = tr("; {n} are labelled", n=f"{progress.labelled:,}") if progress.labelled else ""
+    counts = {"n": f"{progress.left:,}", "similarity": f"{loaded.sampler.around:g}"}
+    print_line(
+        tr("{run}: {n} pairs to ask about, around {similarity}", run=tr_sentence(loaded.name), **counts) + labelled
+    )
     if loaded.without_text:
-        print_line(f"{loaded.without_text:,} pairs cannot be shown: their texts were not stored")
+        print_line(tr("{n} pairs cannot be shown: their texts were not stored", n=f"{loaded.without_text:,}"))
 
 
 def _serve(server: LabelServer, *, open_: bool) -> None:
     """Serve until the session ends or Ctrl-C is pressed."""
     output_console().print(
-        Text.assemble("Label at ", (server.url, "bold"), "   Ctrl-C ends; every answer is kept at once")
+        Text.assemble(tr("Label at "), (server.url, "bold"), tr("   Ctrl-C ends; every answer is kept at once"))
     )
     if open_:
-        open_in_browser(server.url, "open the address yourself")
+        open_in_browser(server.url, tr("open the address yourself"))
     try:
         server.serve_forever(0.1)
     except KeyboardInterrupt:
@@ -113,11 +117,16 @@ def _print_end(session: LabelSession, file: Path) -> None:
     progress = session.progress
     if not progress.done and not progress.left:
         print_line(
-            "There is no pair to ask about: the run has no near-duplicate, excerpt or near miss without a label."
+            tr("There is no pair to ask about: the run has no near-duplicate, excerpt or near miss without a label.")
         )
         return
-    following = f" Next: dedupcrawl eval pairs {file} --suggest" if progress.labelled else ""
-    print_line(
-        f"{file}: {progress.same} same, {progress.different} different, {progress.skipped} skipped "
-        f"in this session; {progress.labelled:,} labels in all.{following}"
+    following = tr(" Next: dedupcrawl eval pairs {file} --suggest", file=file) if progress.labelled else ""
+    told = tr(
+        "{file}: {same} same, {different} different, {skipped} skipped in this session; {n} labels in all.",
+        file=file,
+        same=progress.same,
+        different=progress.different,
+        skipped=progress.skipped,
+        n=f"{progress.labelled:,}",
     )
+    print_line(told + following)

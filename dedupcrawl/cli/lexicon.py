@@ -31,6 +31,7 @@ from dedupcrawl.text.lexicon import (
     write_counts,
 )
 from dedupcrawl.text.words import check_segmenter, is_unspaced
+from dedupcrawl.utils.messages import tr, tr_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -126,9 +127,9 @@ def info(
     if as_json:
         print_json({**facts, "commonest": common, "rarest": rare})
         return
-    rows = [(name, f"{v:,}" if isinstance(v, int) else str(v) or "-") for name, v in facts.items()]
-    rows += [("commonest (idf)", _idfs_text(common)), ("rarest (idf)", _idfs_text(rare))]
-    output_console().print(facts_table(rows, str(file or "built in")))
+    rows = [(tr_sentence(name), f"{v:,}" if isinstance(v, int) else str(v) or "-") for name, v in facts.items()]
+    rows += [(tr("commonest (idf)"), _idfs_text(common)), (tr("rarest (idf)"), _idfs_text(rare))]
+    output_console().print(facts_table(rows, str(file or tr("built in"))))
 
 
 def _documents(
@@ -142,11 +143,12 @@ def _documents(
 
 
 def _print_result(output: Path, header: LexiconHeader, unreadable: int) -> None:
-    text = f"{output}: {header.words:,} words of {header.documents:,} documents, {output.stat().st_size:,} bytes"
+    counts = {"n": f"{header.words:,}", "m": f"{header.documents:,}", "size": f"{output.stat().st_size:,}"}
+    text = tr("{file}: {n} words of {m} documents, {size} bytes", file=output, **counts)
     if unreadable:
-        text += f"; {unreadable:,} documents without text left out"
+        text += tr("; {n} documents without text left out", n=f"{unreadable:,}")
     if header.missed:
-        text += f"; a word may occur in up to {header.missed:,} documents more than were counted"
+        text += tr("; a word may occur in up to {n} documents more than were counted", n=f"{header.missed:,}")
     print_line(text)
 
 

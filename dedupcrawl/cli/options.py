@@ -13,6 +13,7 @@ from dedupcrawl.errors import SettingError
 from dedupcrawl.page.options import READER_ACCEPTED
 from dedupcrawl.stores import MEMORY
 from dedupcrawl.tools.report.html_bundle import LanguageCode
+from dedupcrawl.utils.messages import tr
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON."
 OpenInBrowser = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 Language = Annotated[
     LanguageCode,
-    typer.Option("--lang", help="Language of the page; auto: Chinese if the browser asks for it, else English."),
+    typer.Option(
+        "--lang", help="Language of the page and the messages; auto: what the browser asks for, and the environment."
+    ),
 ]
 PageSource = Annotated[str, typer.Argument(metavar="URL|FILE", help="An http(s) URL, or a file (.gz is decompressed).")]
 OneNamespace = Annotated[str | None, typer.Option(help="Namespace of the store (default: the only one).")]
@@ -104,7 +107,7 @@ def chosen_store(where: str | None, name: str = "STORE") -> str:
     url = store_in(_project_settings(name, None, "the URL of a store; it may be left out in a Scrapy project"))
     if url == MEMORY:
         raise SettingError(name, None, f"the URL of a store: that of this project is {MEMORY}, which ends with a crawl")
-    print_note(f"the store of this project: {hide_password(url)}")
+    print_note(tr("the store of this project: {url}", url=hide_password(url)))
     return url
 
 

@@ -14,6 +14,7 @@ from dedupcrawl.cli.store import DamageReport
 from dedupcrawl.errors import DedupError, SettingError
 from dedupcrawl.tools.report.html_bundle import LanguageCode
 from dedupcrawl.utils.formatting import counted, size
+from dedupcrawl.utils.messages import tr, tr_amount, tr_sentence
 from dedupcrawl.utils.optional import require_extra
 from dedupcrawl.utils.redaction import hide_password
 
@@ -66,7 +67,7 @@ def report(
     else:
         write_report(found, output, language=lang)
         if open_:
-            open_in_browser(output.resolve().as_uri(), f"the page is {output}")
+            open_in_browser(output.resolve().as_uri(), tr("the page is {file}", file=output))
     damage.finish()
 
 
@@ -77,16 +78,23 @@ def write_report(found: Report, path: Path, *, quiet: bool = False, language: La
     written = save_report(found, path, language)
     if not quiet:
         print_notices(found.sites)
-        pages, dropped = counted(found.figures.pages, "page"), f"{found.figures.dropped:,} dropped"
-        print_line(f"{path}: {size(written)}, {pages}, {dropped}")
+        pages = tr_sentence(counted(found.figures.pages, "page"))
+        counts = {"size": tr_amount(size(written)), "pages": pages, "dropped": f"{found.figures.dropped:,}"}
+        print_line(tr("{file}: {size}, {pages}, {dropped} dropped", file=path, **counts))
 
 
 def print_notices(notices: Sequence[SiteNotice]) -> None:
     """Print the conspicuous sites, a line each."""
     for notice in notices[:_MAX_NOTICES]:
-        print_line(notice.message, "yellow")
+        print_line(_notice_text(notice), "yellow")
     if len(notices) > _MAX_NOTICES:
-        print_line(f"… and {counted(len(notices) - _MAX_NOTICES, 'site')} more", "yellow")
+        print_line(tr("… and {n} more sites", n=len(notices) - _MAX_NOTICES), "yellow")
+
+
+def _notice_text(notice: SiteNotice) -> str:
+    facts, examples = tr_sentence(f"{notice.text}.")[:-1], {"first": notice.examples[0], "second": notice.examples[1]}
+    advice = tr_sentence(notice.advice)
+    return tr("{facts}; for example {first} and {second}. {advice}", facts=facts, advice=advice, **examples)
 
 
 def _read(runs: Sequence[str], namespace: str | None, bars: ConsoleProgress, damage: DamageReport) -> Report:

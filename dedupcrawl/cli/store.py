@@ -24,6 +24,7 @@ from dedupcrawl.stores import MEMORY, list_namespaces, open_existing, open_store
 from dedupcrawl.stores.base import BUCKET_CAP, MAX_DAMAGED
 from dedupcrawl.stores.transfer import accept_any, export_records, import_records, read_header
 from dedupcrawl.stores.workers import printable
+from dedupcrawl.utils.messages import tr, tr_sentence
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -60,12 +61,12 @@ class DamageReport:
         if self.strict:
             raise error
         self.count += 1
-        print_error(f"{error} It is skipped")
+        print_error(tr("{error} It is skipped", error=tr_sentence(str(error))))
 
     def finish(self) -> None:
         """Exit with the code that says so if records were skipped."""
         if self.count:
-            print_error(f"damaged records skipped: {self.count:,}")
+            print_error(tr("damaged records skipped: {n}", n=f"{self.count:,}"))
             raise typer.Exit(DAMAGED)
 
 
@@ -105,9 +106,9 @@ def forget(
         removed += sum(opened.forget(url, damage) for url in pages)
         forgotten += sum(bool(opened.forget_sites([site])) | bool(opened.notes.forget([site])) for site in sites)
     if pages:
-        print_line(f"{removed} records forgotten")
+        print_line(tr("{n} records forgotten", n=removed))
     if sites:
-        print_line(f"{forgotten} sites forgotten")
+        print_line(tr("{n} sites forgotten", n=forgotten))
     damage.finish()
     if not removed + forgotten:
         raise typer.Exit(1)
@@ -125,7 +126,8 @@ def prune(
     Damaged records are skipped: each is named on standard error, and the exit code is 3.
     """
     before, damage = time.time() - _seconds(older_than), DamageReport(strict)
-    print_line(f"{sum(opened.prune(before, damage) for opened in _opened(where, namespace))} records removed")
+    removed = sum(opened.prune(before, damage) for opened in _opened(where, namespace))
+    print_line(tr("{n} records removed", n=removed))
     damage.finish()
 
 
@@ -148,7 +150,8 @@ def export_(
             bars.begin("exporting", about.pages)
             check = _export_check(about.scheme, opened.secret)
             count = export_records(opened, file, lambda: bars.advance(1, 1), damage, check)
-    print_line(f"{count} records of {printable(about.namespace)} exported to {file}")
+    name = printable(about.namespace)
+    print_line(tr("{n} records of {namespace} exported to {file}", n=count, namespace=name, file=file))
     damage.finish()
 
 
@@ -172,8 +175,14 @@ def import_(
         name = header.namespace if namespace is None else namespace
         with open_store(where, namespace=name, scheme=json.loads(header.scheme), secret=header.secret) as opened:
             done = import_records(file, opened, lambda them: bars.track("importing", them, header.records), header)
-    sites = f"; {done.sites} sites" if done.sites else ""
-    print_line(f"{done.new} records imported into {printable(name)}, {done.known} were there{sites}")
+    sites = tr("; {n} sites", n=done.sites) if done.sites else ""
+    told = tr(
+        "{n} records imported into {namespace}, {known} were there",
+        n=done.new,
+        known=done.known,
+        namespace=printable(name),
+    )
+    print_line(told + sites)
 
 
 def _record_check(scheme: str, secret: SecretSeed | None) -> Callable[[Record], None]:
@@ -226,12 +235,12 @@ def only_namespace(where: str) -> str:
 
 def claims_text(info: StoreInfo) -> str:
     """Return the number of claims, and of those whose lease has ended, and the ids of those that are damaged."""
-    ended = f", {info.ended:,} of them past their lease" if info.ended else ""
+    ended = tr(", {n} of them past their lease", n=f"{info.ended:,}") if info.ended else ""
     damaged = ""
     if info.damaged_claims:
         more = ", …" if len(info.damaged_claims) == MAX_DAMAGED else ""
-        damaged = f"; not readable: {printable(', '.join(info.damaged_claims))}{more}"
-    return f"{info.open:,} open, {info.scraped:,} scraped{ended}{damaged}"
+        damaged = tr("; not readable: {ids}", ids=printable(", ".join(info.damaged_claims)) + more)
+    return tr("{n} open, {m} scraped", n=f"{info.open:,}", m=f"{info.scraped:,}") + ended + damaged
 
 
 def _opened(where: str, namespace: str | None) -> Iterator[Store]:
@@ -249,23 +258,28 @@ def _seconds(age: str) -> float:
 
 
 def _info_rows(info: StoreInfo) -> Iterator[tuple[str, str]]:
-    yield "pages", f"{info.pages:,}"
-    yield "claims", claims_text(info)
-    yield "keys", f"{info.keys:,}"
-    yield "bytes", f"{info.bytes:,}" + (f" ({info.bytes / info.pages:,.0f} a page)" if info.pages else "")
+    yield tr("pages"), f"{info.pages:,}"
+    yield tr("claims"), claims_text(info)
+    yield tr("keys"), f"{info.keys:,}"
+    share = tr(" ({n} a page)", n=f"{info.bytes / info.pages:,.0f}") if info.pages else ""
+    yield tr("bytes"), f"{info.bytes:,}{share}"
     if info.sites:
-        yield "sites", f"{info.sites:,} with what they repeat, {info.site_bytes:,} bytes"
+        values = {"n": f"{info.sites:,}", "size": f"{info.site_bytes:,}"}
+        yield tr("sites"), tr("{n} with what they repeat, {size} bytes", **values)
     if info.notes:
-        yield "notes", f"{info.notes:,} on URLs of sites, {info.note_bytes:,} bytes"
-    yield "oldest", _timestamp(info.oldest)
-    yield "newest", _timestamp(info.newest)
-    yield "filled with", info.scheme
+        values = {"n": f"{info.notes:,}", "size": f"{info.note_bytes:,}"}
+        yield tr("notes"), tr("{n} on URLs of sites, {size} bytes", **values)
+    yield tr("oldest"), _timestamp(info.oldest)
+    yield tr("newest"), _timestamp(info.newest)
+    yield tr("filled with"), info.scheme
     if info.layout:
-        yield "layout", info.layout
+        yield tr("layout"), info.layout
     if info.hot is not None:
-        fullest = ", ".join(f"{each.key} ({BUCKET_CAP + each.beyond:,} filed)" for each in info.hottest)
+        fullest = ", ".join(
+            tr("{key} ({n} filed)", key=each.key, n=f"{BUCKET_CAP + each.beyond:,}") for each in info.hottest
+        )
         more = ", …" * (len(info.hottest) < info.hot)
-        yield "hot buckets", f"{info.hot:,}: {fullest}{more}" if fullest else f"{info.hot:,}"
+        yield tr("hot buckets"), f"{info.hot:,}: {fullest}{more}" if fullest else f"{info.hot:,}"
 
 
 def _timestamp(time: float | None) -> str:

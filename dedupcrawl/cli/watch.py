@@ -30,6 +30,7 @@ from dedupcrawl.stores import list_namespaces, open_existing
 from dedupcrawl.stores.base import BUCKET_CAP
 from dedupcrawl.stores.workers import printable
 from dedupcrawl.utils.formatting import duration, size
+from dedupcrawl.utils.messages import mark, tr, tr_amount, tr_sentence
 from dedupcrawl.utils.redaction import hide_password
 
 if TYPE_CHECKING:
@@ -266,17 +267,17 @@ OLD_COUNT = 5.0  #: seconds after which the age of a count is shown
 NORMAL, WIDE = 76, 112  #: terminal columns
 #: Columns of the table of workers, each with the least width of the terminal for which it is shown.
 _COLUMNS: Mapping[str, int] = {
-    "up": WIDE,
-    "seen": WIDE,
-    "pages/s": 0,
-    "checked": 0,
-    "kept": NORMAL,
-    "copies": 0,
-    "related": WIDE,
-    "unchecked": WIDE,
-    "open": NORMAL,
-    "store ms": NORMAL,
-    "worst": NORMAL,
+    mark("up"): WIDE,
+    mark("seen"): WIDE,
+    mark("pages/s"): 0,
+    mark("checked"): 0,
+    mark("kept"): NORMAL,
+    mark("copies"): 0,
+    mark("related"): WIDE,
+    mark("unchecked"): WIDE,
+    mark("open"): NORMAL,
+    mark("store ms"): NORMAL,
+    mark("worst"): NORMAL,
 }
 _STYLES = {"here": "", "gone": "bold red", "done": "dim"}  #: by state, in the order of the table
 
@@ -342,10 +343,12 @@ def dashboard(snapshot: StoreState, width: int, height: int | None = None, every
     """
     parts: list[RenderableType] = [_header(snapshot, width, every)]
     if snapshot.error:
-        outage = f"away for {duration(snapshot.outage)}" if snapshot.outage >= 1 else "away"
-        parts.append(Text(f"{outage}: {snapshot.error}", "bold red"))
+        outage = tr("away")
+        if snapshot.outage >= 1:
+            outage = tr("away for {time}", time=tr_amount(duration(snapshot.outage)))
+        parts.append(Text(f"{outage}{tr(': ')}{tr_sentence(snapshot.error)}", "bold red"))
     if not snapshot.namespaces:
-        parts.append(Text("no namespaces yet"))
+        parts.append(Text(tr("no namespaces yet")))
     rows = None if height is None else (height - 3) // max(1, len(snapshot.namespaces))
     for each in snapshot.namespaces:
         parts += [Text(), *_namespace(each, width, rows, is_old=bool(snapshot.error))]
@@ -353,20 +356,20 @@ def dashboard(snapshot: StoreState, width: int, height: int | None = None, every
 
 
 def _header(snapshot: StoreState, width: int, every: float | None) -> Text:
-    clock = f"{snapshot.time:%H:%M:%S} UTC" + ("" if every is None else f", every {every:g} s")
+    clock = f"{snapshot.time:%H:%M:%S} UTC" + ("" if every is None else tr(", every {seconds} s", seconds=f"{every:g}"))
     store = Text(snapshot.store, "bold", overflow="ellipsis", no_wrap=True)
     store.truncate(max(10, width - len(clock) - 2), overflow="ellipsis", pad=True)
     return Text.assemble(store, "  ", (clock, "dim"), no_wrap=True)
 
 
 def _namespace(snapshot: NamespaceState, width: int, rows: int | None, *, is_old: bool) -> list[RenderableType]:
-    title = Text.assemble((snapshot.namespace, "bold cyan"), (", as it was last seen" if is_old else "", "dim"))
+    title = Text.assemble((snapshot.namespace, "bold cyan"), (tr(", as it was last seen") if is_old else "", "dim"))
     if snapshot.info is None:
-        return [title, Text(snapshot.error, "bold red")]
+        return [title, Text(tr_sentence(snapshot.error), "bold red")]
     facts = facts_table(_namespace_rows(snapshot, snapshot.info, is_old=is_old), framed=False)
     parts: list[RenderableType] = [title, facts]
     if snapshot.workers is not None and snapshot.workers.problem:
-        parts.append(Text(f"not readable: {snapshot.workers.problem}", "yellow"))
+        parts.append(Text(tr("not readable: {problem}", problem=snapshot.workers.problem), "yellow"))
     if snapshot.workers is not None and snapshot.workers.workers:
         left = None if rows is None else rows - facts.row_count - len(parts) - 2
         parts += [Text(), _workers_table(snapshot.workers.workers, width, left)]
@@ -374,76 +377,84 @@ def _namespace(snapshot: NamespaceState, width: int, rows: int | None, *, is_old
 
 
 def _namespace_rows(snapshot: NamespaceState, info: StoreInfo, *, is_old: bool) -> Iterator[tuple[str, str]]:
-    growth = "" if is_old or snapshot.growth is None else f", {snapshot.growth:+.1f} a second"
-    counted = f", counted {duration(snapshot.age)} ago" if snapshot.age >= OLD_COUNT else ""
-    yield "pages", f"{info.pages:,}{growth}{counted}"
-    yield "claims", claims_text(info)
+    growth = counted = ""
+    if not is_old and snapshot.growth is not None:
+        growth = tr(", {n} a second", n=f"{snapshot.growth:+.1f}")
+    if snapshot.age >= OLD_COUNT:
+        counted = tr(", counted {time} ago", time=tr_amount(duration(snapshot.age)))
+    yield tr("pages"), f"{info.pages:,}{growth}{counted}"
+    yield tr("claims"), claims_text(info)
     if snapshot.workers is not None:
         yield from _totals_rows(WorkerCounts.of(snapshot.workers), is_old=is_old)
-    yield "memory", _memory(info, snapshot.workers)
+    yield tr("memory"), _memory(info, snapshot.workers)
     if info.hot is not None:
-        yield "hot buckets", _hot_buckets(info)
+        yield tr("hot buckets"), _hot_buckets(info)
 
 
 def _totals_rows(totals: WorkerCounts, *, is_old: bool) -> Iterator[tuple[str, str]]:
-    states = ", ".join(f"{count} {state}" for state, count in sorted(totals.states.items(), reverse=True))
-    yield "workers", states or "none was active in the last hour"
+    states = sorted(totals.states.items(), reverse=True)
+    shown = tr(", ").join(tr("{n} {status}", n=count, status=tr_sentence(state)) for state, count in states)
+    yield tr("workers"), shown or tr("none was active in the last hour")
     if not states:
         return
-    speed = "" if is_old else f", {totals.checked_per_second:.1f} a second"
-    yield "checked", f"{totals.checked:,}{speed}: {totals.kept:,} kept, {totals.dropped:,} dropped"
-    yield "duplicates", _counts(totals.duplicates)
+    speed = "" if is_old else tr(", {n} a second", n=f"{totals.checked_per_second:.1f}")
+    results = {"kept": f"{totals.kept:,}", "dropped": f"{totals.dropped:,}"}
+    yield tr("checked"), f"{totals.checked:,}{speed}{tr(': {kept} kept, {dropped} dropped', **results)}"
+    yield tr("duplicates"), _counts(totals.duplicates)
     if totals.related:
-        yield "related", _counts(totals.related)
+        yield tr("related"), _counts(totals.related)
     if totals.unchecked:
-        yield "unchecked", _counts(totals.unchecked)
+        yield tr("unchecked"), _counts(totals.unchecked)
 
 
 def _counts(counts: Mapping[str, int]) -> str:
     descending = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return ", ".join(f"{name} {count:,}" for name, count in descending) or "none"
+    return tr(", ").join(f"{tr_sentence(name)} {count:,}" for name, count in descending) or tr("none")
 
 
 def _memory(info: StoreInfo, workers: WorkersInfo | None) -> str:
-    own = size(info.bytes) if info.bytes else "unknown"
+    own = tr_amount(size(info.bytes)) if info.bytes else tr("unknown")
     if info.bytes and info.pages:
-        own += f", {info.bytes / info.pages:,.0f} bytes a page"
+        own += tr(", {n} bytes a page", n=f"{info.bytes / info.pages:,.0f}")
     if workers is None:
         return own
     if workers.memory is None:
-        return f"{own}; the server's: not allowed"
-    limit = f" of {size(workers.memory.limit)}" if workers.memory.limit else ", no limit"
-    return f"{own}; the server's: {size(workers.memory.used)}{limit}"
+        return own + tr("; the server's: not allowed")
+    used = tr_amount(size(workers.memory.used))
+    if not workers.memory.limit:
+        return own + tr("; the server's: {used}, no limit", used=used)
+    return own + tr("; the server's: {used} of {limit}", used=used, limit=tr_amount(size(workers.memory.limit)))
 
 
 def _hot_buckets(info: StoreInfo) -> str:
     if not info.hottest:
-        return "none"
+        return tr("none")
     fullest = info.hottest[0]
-    beyond = f"{BUCKET_CAP + fullest.beyond:,} filed, {fullest.beyond:,} beyond the {BUCKET_CAP} read"
-    return f"{info.hot:,}; fullest {fullest.key}: {beyond}"
+    counts = {"n": f"{BUCKET_CAP + fullest.beyond:,}", "m": f"{fullest.beyond:,}", "limit": BUCKET_CAP}
+    beyond = tr("{n} filed, {m} beyond the {limit} read", **counts)
+    return tr("{n}; fullest {key}: {beyond}", n=f"{info.hot:,}", key=fullest.key, beyond=beyond)
 
 
 def _workers_table(workers: Sequence[WorkerRecord], width: int, rows: int | None) -> Table:
     ordered = sorted(workers, key=lambda each: list(_STYLES).index(each.state))
     shown = ordered if rows is None or len(ordered) <= rows else ordered[: max(1, rows - 1)]
     table = Table(box=None, padding=(0, 1, 0, 0), width=width, pad_edge=False, header_style="dim")
-    table.add_column("worker", no_wrap=True, overflow="ellipsis", ratio=3)
-    table.add_column("spider", no_wrap=True, overflow="ellipsis", ratio=2)
+    table.add_column(tr("worker"), no_wrap=True, overflow="ellipsis", ratio=3)
+    table.add_column(tr("spider"), no_wrap=True, overflow="ellipsis", ratio=2)
     names = [name for name, min_width in _COLUMNS.items() if width >= min_width]
     for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(tr(name), justify="right", no_wrap=True)
     for each in shown:
         table.add_row(*_cells(each, names), style=_STYLES[each.state])
     if len(shown) < len(ordered):
-        table.add_row(Text(f"… and {len(ordered) - len(shown)} more", "dim"))
+        table.add_row(Text(tr("… and {n} more", n=len(ordered) - len(shown)), "dim"))
     return table
 
 
 def _cells(worker: WorkerRecord, names: Sequence[str]) -> list[Text]:
     figures = worker.stats
     if figures is None:
-        return [Text(worker.token), Text("not readable", "yellow")]
+        return [Text(worker.token), Text(tr("not readable"), "yellow")]
     values = _values(worker, figures)
     return [_process(figures), Text(figures.spider), *(Text(values[name]) for name in names)]
 
@@ -453,9 +464,9 @@ def _values(worker: WorkerRecord, figures: WorkerStats) -> dict[str, str]:
     has_calls = is_running and figures.calls
     speed = "-" if figures.rate is None else f"{figures.rate:.1f}"
     return {
-        "up": duration(figures.uptime),
-        "seen": f"{duration(worker.age)} ago",
-        "pages/s": speed if is_running else worker.state,
+        "up": tr_amount(duration(figures.uptime)),
+        "seen": tr("{time} ago", time=tr_amount(duration(worker.age))),
+        "pages/s": speed if is_running else tr_sentence(worker.state),
         "checked": f"{figures.checked:,}",
         "kept": f"{figures.kept:,}",
         "copies": f"{sum(figures.duplicates.values()):,}",

@@ -78,7 +78,7 @@ class CrawlContext:
         feeds = _feeds(crawler, options.commit)
         ledger = PageRecorder() if options.report is None else LedgerRecorder(crawler, options.report)
         recorder = SignallingRecorder(crawler, ledger)
-        stats = CrawlStats(crawler, options.on_store_error, recorder)
+        stats = CrawlStats(crawler, options.on_store_error, recorder, options.log_language)
         client = StoreClient(crawler, options, stats)
         claims = ClaimManager(crawler, client, options, stats, recorder)
         if is_local(options.store):

@@ -451,9 +451,10 @@ class ForesightManager:
     def sum_up(self) -> None:
         """Log how many requests were foreseen, and by which rules; record these."""
         if self._stats.counts["foreseen"]:
-            log_requests(self._crawler, self._stats.counts, self._decided, is_observed=self._mode == "observe")
+            counts, texts = self._stats.counts, self._stats.texts
+            log_requests(self._crawler, counts, self._decided, texts, is_observed=self._mode == "observe")
             used = self.used_rules()
-            log_rules(self._crawler, [rule for _, rule in used])
+            log_rules(self._crawler, [rule for _, rule in used], texts)
             for site, rule in used[:RECORDED_RULES]:
                 self._recorder.record_rule(rule_row(site, rule))
 

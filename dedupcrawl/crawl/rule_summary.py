@@ -10,6 +10,7 @@ from dedupcrawl.foresee.rule_state import SITE_WIDE
 from dedupcrawl.foresee.url_rules import discarder_rule
 from dedupcrawl.ledger.ledger_schema import RuleRow
 from dedupcrawl.utils.formatting import share
+from dedupcrawl.utils.messages import ENGLISH, mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,41 +18,48 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from dedupcrawl.foresee.rule_state import RuleState
+    from dedupcrawl.utils.messages import MessageTable
 
 logger = logging.getLogger(__name__)
 
 SUMMARY_RULES = 5  #: in the summary of the log
 
-_OBSERVED = (
+_FORESEEN = mark(
+    "Foreseen: %(foreseen)d of %(all)d requests (%(share)s) lead to copies of pages of this crawl; %(fate)s"
+)
+_OBSERVED = mark(
     'DEDUP_FORESEE = "skip" does not send such requests (%(probes)d were compared, %(probes_wrong)d were no copies)'
 )
-_ACTED = (
+_ACTED = mark(
     "%(skipped)d were not sent; %(probes)d were, %(probes_wrong)d of these are no copies; %(revoked)d rules revoked"
 )
 
 
-def log_requests(crawler: Crawler, counts: Mapping[str, int], decided: int, *, is_observed: bool) -> None:
+def log_requests(
+    crawler: Crawler, counts: Mapping[str, int], decided: int, texts: MessageTable = ENGLISH, *, is_observed: bool
+) -> None:
     """Log how many requests were foreseen to lead to copies.
 
     Args:
         crawler: the crawl.
         counts: its counters, without their prefix.
         decided: requests of the crawl.
+        texts: those of the language of the summary.
         is_observed: whether all requests were sent as ever.
     """
-    message = "Foreseen: %(foreseen)d of %(all)d requests (%(share)s) lead to copies of pages of this crawl; %(fate)s"
     numbers = {name: counts[name] for name in ("skipped", "probes", "probes_wrong", "revoked")}
-    fate = (_OBSERVED if is_observed else _ACTED) % numbers
+    fate = texts.text(_OBSERVED if is_observed else _ACTED) % numbers
     foreseen = counts["foreseen"]
     what = {"foreseen": foreseen, "all": decided, "share": share(foreseen, decided), "fate": fate}
-    logger.info(message, what, extra={"spider": crawler.spider})
+    logger.info(texts.text(_FORESEEN), what, extra={"spider": crawler.spider})
 
 
-def log_rules(crawler: Crawler, rules: Sequence[RuleState]) -> None:
-    """Log the rules that have foreseen a page, the most useful first."""
+def log_rules(crawler: Crawler, rules: Sequence[RuleState], texts: MessageTable = ENGLISH) -> None:
+    """Log the rules that have foreseen a page, the most useful first; ``texts``: of the language of the summary."""
     shown = [f"{rule.text} ({rule.numbers})" for rule in rules[:SUMMARY_RULES]]
-    more = f", and {len(rules) - SUMMARY_RULES} more" if len(rules) > SUMMARY_RULES else ""
-    logger.info("Rules: %(rules)s", {"rules": ", ".join(shown) + more}, extra={"spider": crawler.spider})
+    hidden = len(rules) - SUMMARY_RULES
+    more = texts.text(", and {n} more", n=hidden) if hidden > 0 else ""
+    logger.info(texts.text("Rules: %(rules)s"), {"rules": ", ".join(shown) + more}, extra={"spider": crawler.spider})
 
 
 def rule_row(site: str, rule: RuleState) -> RuleRow:

@@ -41,6 +41,9 @@ COMMIT_MODES = (AUTO, ITEM_MODE, FEED_MODE) = ("auto", "item_scraped", "feed_slo
 #: Values of ``DEDUP_FORESEE`` beside False: what is done with requests whose pages are foreseen to be copies
 FORESEE_MODES = ("observe", "postpone", "skip")
 
+#: Values of ``DEDUP_LOG_LANGUAGE``
+LOG_LANGUAGES = ("en", "zh")
+
 #: Settings that are not fields of ``Config``.
 _CRAWL_SETTINGS = (
     "enabled",
@@ -64,6 +67,7 @@ _CRAWL_SETTINGS = (
     "page_timeout",
     "gc_freeze",
     "report",
+    "log_language",
 )
 _ITEM_FIELDS, _DETECTORS = map(setting_name, ("item_fields", "detectors"))
 _LISTS = ("detectors", "drop", "item_fields", "url_fields")
@@ -161,6 +165,7 @@ class Options:
     close_patience: float = CLOSE_PATIENCE  #: seconds for which the end of a crawl waits for the store
     page_timeout: float | None = PAGE_TIMEOUT  #: seconds of processor time for one page; None: no limit
     gc_freeze: bool = True  #: whether garbage collections skip what exists when the crawl starts
+    log_language: str = LOG_LANGUAGES[0]  #: of the summary, one of ``LOG_LANGUAGES``
     log_interval: float = 0.0  #: seconds between two progress lines; 0: none is logged
     report: ReportOptions | None = None  #: None: no report
     spool: Path | None = None  #: folder of the spools; None: none is needed with a store in memory
@@ -198,6 +203,7 @@ class Options:
             close_patience=_finite_seconds(given, "close_patience", CLOSE_PATIENCE),
             page_timeout=_page_timeout(given, settings),
             gc_freeze=_boolean(given, "gc_freeze", default=True),
+            log_language=_choice(given, "log_language", LOG_LANGUAGES),
             log_interval=_log_interval(settings),
             report=ReportOptions.named(given.get("DEDUP_REPORT", ""), spider_name),
             spool=None if store == MEMORY else _folder(settings, "dedup-spool"),

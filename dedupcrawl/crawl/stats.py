@@ -14,6 +14,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from dedupcrawl.crawl.concurrency import OneShotEvent
 from dedupcrawl.crawl.items import OutcomeCounts, PageRecorder, PageState
+from dedupcrawl.crawl.settings import LOG_LANGUAGES
 from dedupcrawl.decision import Status
 from dedupcrawl.detectors.base import Relation
 from dedupcrawl.errors import StoreFullError
@@ -22,6 +23,7 @@ from dedupcrawl.sites.registrable_domain import host_of
 from dedupcrawl.sites.site_counts import SiteCounts
 from dedupcrawl.stores.workers import WorkerStats
 from dedupcrawl.utils.formatting import similarity_text
+from dedupcrawl.utils.messages import ENGLISH, mark, read_chinese
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CATALOGUE = "crawl/zh.json"  #: Chinese texts of the summary
 MAX_FAILURES = 20  #: different failures of the store that are logged; further ones are counted only
 MAX_SLOW_HOSTS = 100  #: hosts whose first page beyond the time limit is logged as a warning
 MAX_SITE_WARNINGS = 100  #: conspicuous sites that are logged
@@ -48,11 +51,11 @@ SHOWN_PARTS = 3  #: of the summary, also with a count of 0
 _NOT_STORED = (PageState.RELEASED, PageState.REFUSED, PageState.LOST)
 #: Parts of the pages in the summary, with their states, and whether they are unchecked. They sum to all pages.
 _PARTS: Sequence[tuple[str, tuple[PageState, ...], bool | None]] = (
-    ("kept", (PageState.SCRAPED, PageState.COMMITTED), False),
-    ("kept unchecked", (PageState.SCRAPED, PageState.COMMITTED), True),
-    ("dropped", (PageState.DROPPED,), None),
-    ("released (other pipelines refused their items, or a feed was not stored)", _NOT_STORED, None),
-    ("not finished", (PageState.OPEN,), None),
+    (mark("kept"), (PageState.SCRAPED, PageState.COMMITTED), False),
+    (mark("kept unchecked"), (PageState.SCRAPED, PageState.COMMITTED), True),
+    (mark("dropped"), (PageState.DROPPED,), None),
+    (mark("released (other pipelines refused their items, or a feed was not stored)"), _NOT_STORED, None),
+    (mark("not finished"), (PageState.OPEN,), None),
 )
 _PROGRESS = (
     "Deduplicated %(checked)d pages (at %(checked_rate)d pages/min), kept %(kept)d (at %(kept_rate)d pages/min), "
@@ -87,10 +90,18 @@ class CrawlStats:
         crawler: whose stats are used.
         on_store_error: the setting ``DEDUP_ON_STORE_ERROR``, for the log.
         recorder: receives the same counts.
+        language: of the summary: the setting ``DEDUP_LOG_LANGUAGE``.
     """
 
-    def __init__(self, crawler: Crawler, on_store_error: str = "keep", recorder: PageRecorder | None = None) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        on_store_error: str = "keep",
+        recorder: PageRecorder | None = None,
+        language: str = LOG_LANGUAGES[0],
+    ) -> None:
         self._crawler = crawler
+        self.texts = read_chinese(CATALOGUE) if language == "zh" else ENGLISH  #: of the summary
         self._recorder = recorder or PageRecorder()
         self._on_store_error = on_store_error
         self._logged: set[str] = set()
@@ -277,18 +288,21 @@ class CrawlStats:
     def log_summary(self) -> None:
         """Log the outcomes of the pages of this process; Scrapy's stats may be those of all workers."""
         parts = [(self.outcomes.of(*states, unchecked=kind), name) for name, states, kind in _PARTS]
-        shown = " + ".join(f"{count} {name}" for at, (count, name) in enumerate(parts) if count or at < SHOWN_PARTS)
+        text = self.texts.text
+        named = [text("{n} {part}", n=count, part=text(name)) for count, name in parts]
+        shown = " + ".join(each for at, each in enumerate(named) if parts[at][0] or at < SHOWN_PARTS)
         details = ", ".join(f"{name} {self.counts[name]}" for name in sorted(self.counts) if "/" in name)
         details = f" ({details})" if details else ""
         pages = sum(count for count, _ in parts)
-        self._log(logging.INFO, "Pages: %(pages)d = %(parts)s%(details)s", pages=pages, parts=shown, details=details)
+        message = text("Pages: %(pages)d = %(parts)s%(details)s")
+        self._log(logging.INFO, message, pages=pages, parts=shown, details=details)
 
     def log_not_modified(self) -> None:
         """Log how many pages were not downloaded since their servers call them unchanged."""
         pages, size = self.counts["not_modified"], self.counts["not_modified/bytes"]
         if pages:
             message = "Not modified: %(pages)d pages of %(size)d bytes were not downloaded; their links were followed"
-            self._log(logging.INFO, message, pages=pages, size=size)
+            self._log(logging.INFO, self.texts.text(message), pages=pages, size=size)
 
     def warn(self, message: str, what: Mapping[str, object]) -> None:
         """Log a warning; ``what`` are the values in the message."""

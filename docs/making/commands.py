@@ -15,6 +15,8 @@ import typer
 from typer.main import get_command
 
 from dedupcrawl.cli.commands import app
+from dedupcrawl.cli.language import table_of
+from dedupcrawl.utils.messages import ENGLISH, speak
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,16 +28,16 @@ _DOCS = Path(__file__).resolve().parents[1]
 class PageWords:
     """What differs between the languages of the page."""
 
+    language: str  #: of the help texts
     default: str  #: how it names a default value
-    is_described: bool  #: whether the description of a command is its help text; else it is written on the page
 
 
 PAGES = {
-    _DOCS / "commands.md": PageWords(" Default: `{}`.", is_described=True),
-    _DOCS / "zh" / "commands.md": PageWords(" 默认值：`{}`。", is_described=False),
+    _DOCS / "commands.md": PageWords("en", " Default: `{}`."),
+    _DOCS / "zh" / "commands.md": PageWords("zh", "默认值：`{}`。"),
 }
 _BEGIN, _END = "<!-- options of: {} -->", "<!-- end of options -->"
-_OMITTED = {"help", "install_completion", "show_completion"}
+_OMITTED = {"help", "spoken_language", "install_completion", "show_completion"}
 
 
 def main() -> None:
@@ -46,7 +48,12 @@ def main() -> None:
 
 def renewed(page: str, words: PageWords) -> str:
     """Return the updated page; a command without a section gets one at the end."""
-    for name, command in commands():
+    speak(table_of(words.language))
+    try:
+        described = list(commands())
+    finally:
+        speak(ENGLISH)
+    for name, command in described:
         begin = _BEGIN.format(name)
         if begin not in page:
             page = f"{page.rstrip()}\n\n## {name}\n\n{begin}\n{_END}\n"
@@ -77,8 +84,8 @@ def _section(name: str, command: Any, words: PageWords) -> str:
     rows += [f"| {_option(each)} | {_help(each, words)} |" for each in options]
     head = "| | |\n|---|---|\n" if rows else ""
     paragraphs = [re.sub(r"\s*\n\s*", " ", each) for each in re.split(r"\n\n+", command.help or "")]
-    text = "\n\n".join(paragraphs).strip() + "\n\n" if words.is_described else ""
-    return f"\n`{synopsis}`\n\n{text}{head}" + "".join(f"{row}\n" for row in rows) + "\n"
+    text = "\n\n".join(paragraphs).strip()
+    return f"\n`{synopsis}`\n\n{text}\n\n{head}" + "".join(f"{row}\n" for row in rows) + "\n"
 
 
 def _metavar(argument: Any) -> str:

@@ -120,6 +120,7 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"DEDUP_ACTION": "delete"}, "DEDUP_ACTION = 'delete'", '"drop" or "tag"'),
     ({"DEDUP_COMMIT": "later"}, "DEDUP_COMMIT = 'later'", '"auto", "item_scraped" or "feed_slot_closed"'),
     ({"DEDUP_ON_OVERWRITE": "stop"}, "DEDUP_ON_OVERWRITE = 'stop'", '"warn" or "close"'),
+    ({"DEDUP_LOG_LANGUAGE": "zh_CN"}, "DEDUP_LOG_LANGUAGE = 'zh_CN'", '"en" or "zh"'),
     ({"DEDUP_ON_STORE_ERROR": "die"}, "DEDUP_ON_STORE_ERROR = 'die'", '"keep", "wait" or "close"'),
     ({"DEDUP_STORE_PATIENCE": -1}, "DEDUP_STORE_PATIENCE = -1", "seconds of at least 0"),
     ({"DEDUP_STORE_PATIENCE": "long"}, "DEDUP_STORE_PATIENCE = 'long'", "seconds of at least 0"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from collections import Counter
 from types import SimpleNamespace
@@ -13,8 +15,11 @@ from hypothesis import strategies as st
 from scrapy.settings import Settings
 from scrapy.statscollectors import MemoryStatsCollector
 
+from dedupcrawl.crawl import rule_summary
+from dedupcrawl.crawl import stats as stats_module
 from dedupcrawl.crawl.settings import Options
 from dedupcrawl.crawl.stats import (
+    CATALOGUE,
     MAX_FAILURES,
     MAX_SITE_WARNINGS,
     CallStats,
@@ -26,8 +31,9 @@ from dedupcrawl.crawl.stats import (
 from dedupcrawl.crawl.store_client import StoreAwayError
 from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import SettingError, StoreError, StoreFullError
+from dedupcrawl.utils.messages import read_chinese
 from tests.crawl.distant import Network
-from tests.crawl.running import REACTORS, crawl
+from tests.crawl.running import IN_TURN, REACTORS, crawl
 from tests.crawl.site import fancy, plain, text
 from tests.crawl.test_distant import over
 
@@ -259,3 +265,32 @@ def test_a_crawl_logs_that_its_store_is_away(site: Site, tmp_path: Path) -> None
     lines = crawled.lines("; the store has been away for ", "INFO")
     assert lines
     assert re.search(r" s, [1-3] pages were kept unchecked meanwhile$", lines[-1])
+
+
+# -- the language of the summary ------------------------------------------------------------------
+
+
+def test_a_crawl_sums_up_in_chinese(site: Site, tmp_path: Path) -> None:
+    urls = [site.put(f"/{n}", lay("Ice", text(1))) for n, lay in enumerate((plain, fancy))]
+    crawled = crawl(tmp_path, settings={"DEDUP_LOG_LANGUAGE": "zh", **IN_TURN}, urls=urls)
+    assert crawled.lines("网页：2 = 保留 1 + 未判定而保留 0 + 剔除 1 (duplicate/", "INFO")
+    assert not crawled.lines("Pages: ")
+
+
+def test_every_text_of_the_summary_has_its_chinese_with_the_same_values() -> None:
+    used = set()
+    for module in (stats_module, rule_summary):
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {
+                "mark",
+                "text",
+                "texts.text",
+                "self.texts.text",
+            }:
+                used |= {each.value for each in node.args if isinstance(each, ast.Constant)}
+    known = read_chinese(CATALOGUE).messages
+    values = re.compile(r"%\(\w+\)\w|\{\w+\}").findall
+    assert used - known.keys() == set()
+    assert [each for each in known if sorted(values(each)) != sorted(values(known[each]))] == []
+    source = inspect.getsource(stats_module)
+    assert [each for each in known if each not in used and f'"{each}"' not in source] == []

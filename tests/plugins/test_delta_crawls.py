@@ -73,13 +73,14 @@ def test_only_new_and_changed_pages_are_downloaded_and_stored(site: Site, run: R
     settings = {"DEDUP_REVALIDATE": True}
     first = run("tests.plugins.spiders.Following", urls=[start], settings=settings)
     assert sorted(item["title"] for item in first.items) == ["T1", "T2", "T3"]
+    assert run("tests.plugins.spiders.Following", urls=[start], settings=settings).items == []  # compares each page
     site.put("/b", plain("T2", text(4)))
     site.put("/d", fancy("T1", text(1)))
     site.put("/e", plain("T5", text(5)))
     site.put("/", index("/a", "/b", "/c", "/d", "/e"))
     site.statuses.clear()
-    second = run("tests.plugins.spiders.Following", urls=[start], settings=settings)
-    found = sorted(path for item in second.items for path in [item["url"].removeprefix(site.base)])
+    third = run("tests.plugins.spiders.Following", urls=[start], settings=settings)
+    found = sorted(path for item in third.items for path in [item["url"].removeprefix(site.base)])
     assert found == ["/b", "/e"], "the changed page and the new one; not the copy, nor what was known"
     assert {path: status for path, status in site.statuses if path in ("/a", "/c")} == {"/a": 304, "/c": 304}
 

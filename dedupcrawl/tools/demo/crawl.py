@@ -40,6 +40,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.tools.demo.corpus import load_content
 from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST, SiteLayout, serve
 from dedupcrawl.utils.formatting import similarity_text
+from dedupcrawl.utils.messages import mark, tr, tr_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -248,7 +249,8 @@ _START_SITE = "jiangchao"
 _POLL_INTERVAL = 0.1  #: seconds between two reads of the journal
 _INTERRUPT_TIMEOUT = 30  #: seconds for the crawler to finish after an interrupt
 _WIDTH = 170  #: columns of the output if there is no terminal
-_COLUMNS = ("", "page", "what it is", "relation", "of", "similarity", "detector")
+#: After the outcome of a page.
+_COLUMNS = (mark("page"), mark("what it is"), mark("relation"), mark("of"), mark("similarity"), mark("detector"))
 
 Pages = dict[tuple[str, str], "PageLabel"]
 
@@ -264,7 +266,8 @@ def run_crawl(folder: DemoFolder, start: str, pages: int, console: Console, sett
     command = ["scrapy", "crawl", "site", "-a", f"url={start}", "-a", "authors=1", "-O", FEED]
     command += [part for setting in settings for part in ("-s", setting)]
     shown = escape(shlex.join(command))
-    console.print(f"In {folder.path}: [bold]{shown}[/]", highlight=False, soft_wrap=True)
+    told = tr("In {folder}: {command}", folder=folder.path, command=f"[bold]{shown}[/]")
+    console.print(told, highlight=False, soft_wrap=True)
     log = folder.path / "crawl.log"
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603  # our own command
@@ -294,11 +297,11 @@ def _watch(process: subprocess.Popen[bytes], folder: DemoFolder, pages: int, con
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("pages, {task.fields[dropped]} dropped"),
+        TextColumn(tr("pages, {n} dropped", n="{task.fields[dropped]}")),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("Crawling", total=pages, dropped=0)
+        task = progress.add_task(tr("Crawling"), total=pages, dropped=0)
         while True:
             over = process.poll() is not None
             rows = folder.journal()
@@ -325,22 +328,30 @@ def print_verdicts(
     console.print(_table(sites, judged))
     index = [outcome for outcome, _ in judged if outcome.truth.is_index]
     statuses = Counter(_status_text(outcome.verdict) for outcome in index).items()
-    counted = ", ".join(f"{n} {status}" for status, n in statuses)
-    console.print(f"{len(index)} index pages, counted apart: {counted}.")
+    counted = tr(", ").join(tr("{n} {status}", n=n, status=status) for status, n in statuses)
+    console.print(tr("{n} index pages, counted apart: {counts}.", n=len(index), counts=counted))
     console.print(
-        f"{summary.pages} pages of {summary.distinct} different contents: "
-        f"[green]{summary.kept} kept[/], [yellow]{summary.dropped} dropped[/]; "
-        f"{summary.wrongly_dropped} wrongly dropped, {summary.missed} missed."
+        tr(
+            "{n} pages of {m} different contents: {kept}, {dropped}; {wrong} wrongly dropped, {missed} missed.",
+            n=summary.pages,
+            m=summary.distinct,
+            kept=f"[green]{tr('{n} kept', n=summary.kept)}[/]",
+            dropped=f"[yellow]{tr('{n} dropped', n=summary.dropped)}[/]",
+            wrong=summary.wrongly_dropped,
+            missed=summary.missed,
+        )
     )
     if not summary.kept:
-        console.print("All of it was kept by earlier crawls: nothing new.")
-    console.print(f"Kept so far: {folder / 'items.jsonl'}   Figures: {folder / 'summary.json'}", soft_wrap=True)
+        console.print(tr("All of it was kept by earlier crawls: nothing new."))
+    files = {"items": folder / "items.jsonl", "figures": folder / "summary.json"}
+    console.print(tr("Kept so far: {items}   Figures: {figures}", **files), soft_wrap=True)
     if (folder / REPORT).exists():
-        console.print(f"To look at: {folder / REPORT}", soft_wrap=True)
+        console.print(tr("To look at: {file}", file=folder / REPORT), soft_wrap=True)
 
 
 def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, FaultKind | None]]) -> Table:
-    table = Table(*_COLUMNS, title="What was kept, what was dropped, and why", title_justify="left")
+    title = tr("What was kept, what was dropped, and why")
+    table = Table("", *map(tr, _COLUMNS), title=title, title_justify="left")
     of_clusters: dict[str, list[tuple[PageOutcome, FaultKind | None]]] = {}
     for outcome, fault in judged:
         if not outcome.truth.is_index or fault:
@@ -356,13 +367,13 @@ def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, FaultKi
 
 def _row(sites: Mapping[str, str], outcome: PageOutcome, fault: FaultKind | None) -> tuple[str | Text, ...]:
     truth, verdict = outcome.truth, outcome.verdict
-    shown = Text("kept", "green") if outcome.kept else Text("dropped", "yellow")
+    shown = Text(tr_sentence("kept"), "green") if outcome.kept else Text(tr_sentence("dropped"), "yellow")
     similarity = verdict.get("similarity")
     return (
-        Text(str(fault), "bold red") if fault else shown,
+        Text(tr_sentence(str(fault)), "bold red") if fault else shown,
         f"{truth.site}{truth.path}",
-        truth.kind,
-        str(verdict.get("relation") or verdict.get("reason") or "–"),
+        tr_sentence(truth.kind),
+        tr_sentence(str(verdict.get("relation") or verdict.get("reason") or "–")),
         _short_url(sites, verdict.get("of")),
         similarity_text(similarity) if isinstance(similarity, float | int) else "",
         str(verdict.get("detector", "")),
@@ -371,7 +382,8 @@ def _row(sites: Mapping[str, str], outcome: PageOutcome, fault: FaultKind | None
 
 def _status_text(verdict: Mapping[str, object]) -> str:
     reason = verdict.get("reason")
-    return f"{verdict.get('status', 'unjudged')}{f' ({reason})' if reason else ''}"
+    status = tr_sentence(str(verdict.get("status", "unjudged")))
+    return tr("{status} ({reason})", status=status, reason=tr_sentence(str(reason))) if reason else status
 
 
 def _short_url(sites: Mapping[str, str], url: object) -> str:

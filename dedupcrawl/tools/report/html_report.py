@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from dedupcrawl.detectors.base import Assessment, Evidence, Threshold
     from dedupcrawl.sites.site_counts import SiteNotice
-    from dedupcrawl.tools.report.html_bundle import MessageTable
     from dedupcrawl.tools.report.report_model import ClusterRow, PageRow, Pair, Report
+    from dedupcrawl.utils.messages import MessageTable
 
     Column = list[object]
     from pathlib import Path

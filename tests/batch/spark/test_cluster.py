@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ EXECUTORS = {
     "spark.dedupcrawl.tail": "0",
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
 }
+PROGRESS = re.compile(r"\w+: [\d,]+ pages, ")  #: a line every 30 s
 COMMAND = "from dedupcrawl.cli import main; main()"
 
 
@@ -58,7 +60,8 @@ def on_cluster(
             output, complaints = command.communicate(timeout=PATIENCE)
         finally:
             command.kill()
-    assert (command.returncode, complaints.decode()) == (0, ""), output
+    told = [line for line in complaints.decode().splitlines() if not PROGRESS.match(line)]  # on a slow machine
+    assert (command.returncode, told) == (0, []), output
     assert all(any((folder / "daemons" / f"work-{number}").glob("app-*/*")) for number in range(2))
     assert written(folder / "spark") == written(folder / "here")
     return killed

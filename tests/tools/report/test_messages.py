@@ -40,15 +40,9 @@ from dedupcrawl.tools.report import (
     report_builder,
     report_model,
 )
-from dedupcrawl.tools.report.html_bundle import (
-    ENGLISH,
-    LanguageCode,
-    MessageTable,
-    assemble_page,
-    chinese,
-    page_languages,
-)
+from dedupcrawl.tools.report.html_bundle import LanguageCode, assemble_page, chinese, page_languages
 from dedupcrawl.tools.report.html_report import render_report
+from dedupcrawl.utils.messages import ENGLISH, MessageTable
 from tests.browser import DESKTOP, PHONE, browsing
 from tests.texts import CHINESE
 from tests.texts import ENGLISH as ENGLISH_TEXT
