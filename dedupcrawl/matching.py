@@ -13,6 +13,7 @@ from dedupcrawl.identity.siblings import (
     NAMES_IN_TEXT,
     NUMBERS_IN_NAMES,
     UNREADABLE,
+    VALUES,
     is_refresh,
     reference_names_apart,
     why_different,
@@ -106,13 +107,15 @@ class _RelatedPage(NamedTuple):
         return self.candidate.record.url, self.relation if is_whole else Relation.EXCERPT
 
 
-_HOW_NAMES_DIFFER = ("", NAMES_IN_TEXT, NUMBERS_IN_NAMES)  #: by the byte that stands for it in compiled code
+_HOW_APART = ("", NAMES_IN_TEXT, NUMBERS_IN_NAMES, VALUES)  #: by the byte that stands for it in compiled code
 
 
 def names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
     """Return for each of many pages how its names differ if each page has own ones in its text; else "".
 
-    It is enough for nearly all pages of a catalogue. The pages are of one site, and their texts differ.
+    It is enough for nearly all pages of a catalogue. The pages are of one site, and their texts differ. Compiled code
+    returns ``VALUES`` if the names do not differ so, but each page has many values that the other lacks: then they are
+    siblings for certain, and :func:`why_siblings` returns the reason, which may be another one that comes before.
 
     Args:
         new: identity of the page that is compared with the others.
@@ -121,7 +124,7 @@ def names_apart(new: bytes, olds: list[bytes]) -> Sequence[str]:
     if features.kernel is None:
         return reference_names_apart(new, olds)
     codes = features.kernel.names_apart(new, olds)
-    return [*map(_HOW_NAMES_DIFFER.__getitem__, codes)]
+    return [*map(_HOW_APART.__getitem__, codes)]
 
 
 class MatchedPage:
@@ -139,7 +142,7 @@ class MatchedPage:
         self.site = SiteComparison(record.url)
 
     def sibling_names(self, olds: Sequence[Record]) -> Sequence[str]:
-        """Return by which names each page is certainly no copy, as nearly all pages of a catalogue; else ""."""
+        """Return by what each page is certainly no copy, as nearly all of a catalogue; see :func:`names_apart`."""
         at = self._text
         if at is None:
             return [""] * len(olds)
@@ -205,7 +208,7 @@ class Matcher:
     ) -> list[_RelatedPage]:
         """Return the candidates that are related to a page, in their order. All sketches are compared at once.
 
-        If ``is_brief``, siblings by their names are left out where an older one stands for them.
+        If ``is_brief``, siblings by their names or values are left out where an older one stands for them.
         """
         olds = [candidate.record for candidate in candidates]
         for old in olds:
@@ -215,12 +218,13 @@ class Matcher:
         relations, names = self._matched(record, olds), page.sibling_names(olds)
         for candidate, matched, why in zip(candidates, relations, names, strict=True):
             related: _RelatedPage | None
-            if not why or matched is None:
-                related = self._related_page(page, candidate, matched, versions=versions)
-            elif is_brief and oldest.setdefault(_is_settled(candidate), candidate.id) < candidate.id:
+            is_sibling = matched is not None and why != ""
+            if is_sibling and is_brief and oldest.setdefault(_is_settled(candidate), candidate.id) < candidate.id:
                 continue
-            else:
+            if is_sibling and why != VALUES:
                 related = _RelatedPage(candidate, matched, Relation.SIBLING, why)
+            else:
+                related = self._related_page(page, candidate, matched, versions=versions)
             if related is not None:
                 found.append(related)
         return found

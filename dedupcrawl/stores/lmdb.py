@@ -58,6 +58,7 @@ T = TypeVar("T")
 ID_BYTES = 6
 MAX_ID = (1 << 8 * ID_BYTES) - 1
 _SET = b"k"  #: key of all rows of ``keys``
+_KEY_ROW = Struct(f">{KEY_BYTES}xHI")  #: a row of ``keys``: the upper 16 and the lower 32 bits of its id
 #: Bytes of a row of ``keys`` with its share of the free space: nodes that are filled in random order are 69 % full
 #: (A. C.-C. Yao, "On random 2-3 trees", Acta Informatica 9, 1978).
 _KEY_ROW_BYTES = (KEY_BYTES + ID_BYTES) / 0.69
@@ -316,7 +317,8 @@ class LmdbTables:
         is_within = has_row
         while is_within and (some := [*islice(rows, BUCKET_CAP)]):
             is_within = some[-1] >= first
-            yield from [int.from_bytes(row[KEY_BYTES:], "big") for row in some if is_within or row >= first]
+            within = some if is_within else [row for row in some if row >= first]
+            yield from [high << 32 | low for high, low in _KEY_ROW.iter_unpack(b"".join(within))]
 
     def lease(self, id: int) -> Lease | None:
         value = self._get(id, self._handles.claims) if self._may_have_leases() else None

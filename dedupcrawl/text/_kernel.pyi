@@ -176,4 +176,4 @@ def unpack_sketch(sketch: bytes, /) -> tuple[_Sample, _Sample, _Sample, _Sample,
     """Return the fields of :class:`dedupcrawl.identity.identity_codec.Identity`; ``ValueError`` if it is damaged."""
 
 def names_apart(identity: bytes, others: list[bytes], /) -> bytes:
-    """Return for each of the others its place in ``_HOW_NAMES_DIFFER`` of :mod:`dedupcrawl.identity.siblings`."""
+    """Return for each of the others its place in ``_HOW_APART`` of :mod:`dedupcrawl.matching`."""

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedupcrawl.errors import DamageError
 from dedupcrawl.identity import siblings as module
-from dedupcrawl.identity.identity_codec import MAX_NAMES, MAX_VALUES
+from dedupcrawl.identity.identity_codec import MAX_NAMES, MAX_VALUES, unpack_identity
 from dedupcrawl.identity.identity_sketch import sketch_identity
 from dedupcrawl.identity.siblings import (
     NAMES_IN_TEXT,
@@ -653,7 +654,30 @@ stored = st.one_of(sketches, wholes, st.builds(flipped, wholes, st.integers(0, 2
 
 @given(new=stored, olds=st.lists(stored, max_size=5))
 def test_compiled_code_compares_names_as_the_reference_does(new: bytes, olds: list[bytes]) -> None:
-    assert names_apart(new, [*olds, new]) == reference_names_apart(new, [*olds, new])
+    found = ["" if how == module.VALUES else how for how in names_apart(new, [*olds, new])]
+    assert found == reference_names_apart(new, [*olds, new])
+
+
+def have_many_values(new: bytes, old: bytes) -> bool:
+    """Whether both identities can be read, and each has many values in the main text that the other lacks."""
+    try:
+        both = unpack_identity(new), unpack_identity(old)
+    except DamageError:
+        return False
+    mine, other = both
+    return mine is not None and other is not None and module._many_differ(mine.inner, other.inner)
+
+
+@pytest.mark.skipif(features.kernel is None, reason="compiled code is not in use")
+@given(new=stored, olds=st.lists(stored, min_size=1, max_size=5))
+def test_pages_that_compiled_code_tells_apart_by_their_values_are_siblings(new: bytes, olds: list[bytes]) -> None:
+    pairs = [*zip([*olds, new], names_apart(new, [*olds, new]), strict=True)]
+    for old, how in pairs:
+        by_names = how in {NAMES_IN_TEXT, NUMBERS_IN_NAMES}
+        assert by_names or (how == module.VALUES) is have_many_values(new, old)
+    for old in [old for old, how in pairs if how]:
+        assert why_siblings(new, old, equal_text=False) not in {"", UNREADABLE}
+        assert why_siblings(new, old, equal_text=False, by_sentences=False) not in {"", UNREADABLE}
 
 
 def test_pages_of_a_catalogue_are_told_apart_by_their_names() -> None:

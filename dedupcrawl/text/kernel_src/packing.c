@@ -279,11 +279,14 @@ has_twice(const Sample *sample, unsigned int ignored)
     return 0;
 }
 
-/* What is compared of the names of a page. */
+/* What is compared of the names of a page, and of the values in its main text. */
 typedef struct {
     uint16_t hashes[MAX_NAMES], own[MAX_NAMES]; /* all names, sorted; those in the main text if all names are known */
     int count, own_count, numbers;              /* the first ones are numbers */
     unsigned int body;
+    uint16_t values[MAX_VALUES]; /* sorted */
+    int value_count;
+    int last_value; /* a higher one may be on the page without being among them */
 } ComparedNames;
 
 static int
@@ -308,6 +311,13 @@ read_compared_names(const uint8_t *identity, Py_ssize_t size, ComparedNames *fou
             found->own[found->own_count++] = names->hashes[i];
         }
     }
+    const Sample *values = &unpacked.samples[1];
+    found->value_count = values->size;
+    for (int i = 0; i < values->size; i++) {
+        found->values[i] = (uint16_t)values->hashes[i];
+    }
+    int has_all = values->number == (uint32_t)values->size;
+    found->last_value = has_all ? UINT16_MAX : values->size ? values->hashes[values->size - 1] : -1;
     return 1;
 }
 
@@ -327,14 +337,28 @@ are_within(const uint16_t *some, int count, const uint16_t *others, int other_co
     return 1;
 }
 
-/* How the names of two pages differ; the codes are those of _HOW_NAMES_DIFFER in siblings.py. */
+/* Whether at least half of the values of a page that could be among those of another, and one, are not. */
+static int
+has_many_values(const ComparedNames *mine, const ComparedNames *other)
+{
+    int seen = 0, own = 0;
+    for (int at = 0; seen < mine->value_count && mine->values[seen] <= other->last_value; seen++) {
+        while (at < other->value_count && other->values[at] < mine->values[seen]) {
+            at++;
+        }
+        own += at == other->value_count || other->values[at] != mine->values[seen];
+    }
+    return own > 0 && 2 * own >= seen;
+}
+
+/* How the names of two pages differ, or their values; the codes are those of _HOW_APART in matching.py. */
 static char
 compare_names(const ComparedNames *mine, const ComparedNames *other)
 {
     if (are_within(mine->own, mine->own_count, other->hashes, other->count)
         || are_within(other->own, other->own_count, mine->hashes, mine->count)
         || (mine->body == other->body && mine->body)) {
-        return 0;
+        return has_many_values(mine, other) && has_many_values(other, mine) ? 3 : 0;
     }
     int have_numbers = !are_within(mine->hashes, mine->numbers, other->hashes, other->count)
                        && !are_within(other->hashes, other->numbers, mine->hashes, mine->count);
@@ -411,7 +435,7 @@ module_unpack_sketch(PyObject *Py_UNUSED(module), PyObject *sketch)
     return unpacked_as_tuple(&found);
 }
 
-/* names_apart(identity, others) -> bytes: how the names of a page differ from those of each of a list of pages */
+/* names_apart(identity, others) -> bytes: how the names of a page, or its values, differ from those of each other page */
 PyObject *
 module_names_apart(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
