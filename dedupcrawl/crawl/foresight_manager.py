@@ -191,7 +191,7 @@ class ForesightManager:
 
     async def _decide_by_pattern(self, request: Request, site: str, state: RequestState) -> RequestOutcome:
         """Postpone a request of a pattern that brings nothing new; skip it where such pages only lead to each other."""
-        if not self.lateness(request):
+        if not self.exhausted_rank(request):
             return RequestOutcome.SENT
         if LATE not in request.meta:
             self._stats.count("postponed")
@@ -207,9 +207,9 @@ class ForesightManager:
             self._start(self._send_again(site, [RULE.format(pattern)]))
         return RequestOutcome.SKIPPED
 
-    def lateness(self, request: Request) -> int:
+    def exhausted_rank(self, request: Request) -> int:
         """Return by how much a request comes after others that are postponed; 0 unless its pattern is exhausted."""
-        return self._patterns.lateness(request) if self._patterns is not None else 0
+        return self._patterns.exhausted_rank(request.url) if self._patterns is not None else 0
 
     async def _store(
         self, request: Request, site: str, rules: tuple[str, ...], purpose: str, refuted: int = 0

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 MAX_PAGES = 4096  #: pages whose verdicts are awaited
 MAX_SITES = 10_000  #: with patterns; the pages of others always count as productive
 TRAIL, IDLE = "dedup_trail", "dedup_idle"  #: keys of Request.meta
-MAX_STEPS = 10_000  #: that are distinguished
 RULE = "pattern {}"  #: in place of a rule, with the requests that are skipped
 
 
@@ -28,7 +27,7 @@ class PatternEntry(NamedTuple):
     site: str
     pattern: str
     trail: tuple[str, ...]  #: the patterns of the pages on the way to it, and its own
-    steps: int  #: pages of exhausted patterns in a row on the way to it, with itself; 0: its pattern was not exhausted
+    is_idle: bool  #: whether its pattern was exhausted
 
 
 class PatternManager:
@@ -39,18 +38,12 @@ class PatternManager:
         self._sent: OrderedDict[str, PatternEntry] = OrderedDict()
         self._skipped: dict[str, set[str]] = {}  # by site: patterns of which requests were skipped
 
-    def lateness(self, request: Request) -> int:
-        """Return by how much a request comes after others that are postponed; 0 if its pattern is not exhausted.
-
-        Patterns that have ever brought anything come before those that never did. Within either, the requests come
-        first that are the fewest steps away from pages that were not exhausted. A crawl in depth-first order would go
-        on in one direction otherwise, and end far away from pages that are near.
-        """
-        counts = self._sites.get(site_of(request.url))
-        if counts is None or not counts.is_exhausted(pattern := counts.name(request.url)):
+    def exhausted_rank(self, url: str) -> int:
+        """Return 0 if the pattern of a URL is not exhausted, 1 if it has ever brought anything, else 2."""
+        counts = self._sites.get(site_of(url))
+        if counts is None or not counts.is_exhausted(pattern := counts.name(url)):
             return 0
-        rank = 0 if counts.was_productive(pattern) else MAX_STEPS
-        return 1 + rank + min(int(request.meta.get(IDLE) or 0), MAX_STEPS - 1)
+        return 1 if counts.was_productive(pattern) else 2
 
     def barren_pattern(self, request: Request) -> str:
         """Return the pattern of a request that can be left out; "" if it must be sent."""
@@ -74,8 +67,7 @@ class PatternManager:
             counts = self._sites[site] = SitePatternCounts()
         pattern = counts.name(url)
         trail = extended(request.meta.get(TRAIL) or (), pattern)
-        steps = int(request.meta.get(IDLE) or 0) + 1 if counts.is_exhausted(pattern) else 0
-        self._sent[url] = PatternEntry(site, pattern, trail, steps)
+        self._sent[url] = PatternEntry(site, pattern, trail, counts.is_exhausted(pattern))
         while len(self._sent) > MAX_PAGES:
             self._sent.popitem(last=False)
 
@@ -92,8 +84,8 @@ class PatternManager:
         sent = self._sent.get(without_fragment(found_on))
         if sent is not None:
             request.meta[TRAIL] = list(sent.trail)
-            if sent.steps:
-                request.meta[IDLE] = sent.steps
+            if sent.is_idle:
+                request.meta[IDLE] = True
 
     def verdict_given(self, verdict: Verdict) -> tuple[str, ...]:
         """Credit the patterns of a page that is new; return those of them of which requests were skipped.
