@@ -22,7 +22,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from importlib.metadata import version
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec
 
 from lxml import etree
 from scrapy.http import HtmlResponse, Response
@@ -40,7 +40,7 @@ from dedupcrawl.stores.base import ClaimState, url_key
 from dedupcrawl.text.features import KERNEL_VERSION, kernel_description
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from dedupcrawl.decision import Verdict
     from dedupcrawl.deduplicator import Deduplicator
     from dedupcrawl.stores.base import Candidate, Record
+
+P = ParamSpec("P")
 
 BODIES = "bodies"  #: table of notes
 
@@ -178,11 +180,15 @@ class BodyTracker:
 
     async def _store(self, noted: Sequence[tuple[BodyEntry, bytes]]) -> None:
         """Store notes; without them, the pages are parsed again."""
+        await self._update(self._write, noted)
+
+    async def _update(self, function: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Change notes; an error of the store or of ours is counted, and must not end a crawl."""
         try:
-            await self._client.call(self._write, noted)
+            await self._client.call(function, *args, **kwargs)
         except StoreError:
             self._stats.count("same_bytes/errors")
-        except Exception as error:  # noqa: BLE001  # an error of ours must not end a crawl
+        except Exception as error:  # noqa: BLE001  # the store must still be closed
             self._stats.crashed("the bytes of pages", error)
 
     def _write(self, noted: Sequence[tuple[BodyEntry, bytes]]) -> None:
@@ -199,14 +205,8 @@ class BodyTracker:
     async def close(self) -> None:
         """Store what is left, and remove notes that are older than any record."""
         await self._queue.drain()
-        if not self.is_used or self._ttl is None or self._client.outage is not None:
-            return
-        try:
-            await self._client.call(self._expire, self._ttl)
-        except StoreError:
-            self._stats.count("same_bytes/errors")
-        except Exception as error:  # noqa: BLE001  # the store must still be closed
-            self._stats.crashed("the bytes of pages", error)
+        if self.is_used and self._ttl is not None and self._client.outage is None:
+            await self._update(self._expire, self._ttl)
 
     def _expire(self, ttl: float) -> None:
         dedup = self._client.dedup

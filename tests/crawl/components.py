@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+    from dedupcrawl.crawl.context import CrawlContext
     from dedupcrawl.decision import Verdict
 
 logger = logging.getLogger(__name__)
@@ -281,8 +282,8 @@ class TornStore(MemoryStore):
         return super().offer(record, since)
 
 
-class TornAddon:
-    """Installs the failing store and a failing detector, which no setting can select."""
+class CrawlerAddon:
+    """Changes something in the add-on of dedupcrawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -291,27 +292,28 @@ class TornAddon:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
-    def update_settings(self, settings: BaseSettings) -> None:
+    def context(self) -> CrawlContext:
+        """Return what the add-on of the crawl shares among its components."""
         from dedupcrawl import Addon
 
         addon = self.crawler.get_addon(Addon)
         assert addon is not None
-        dedup = addon.context.client.dedup
+        return addon.context
+
+
+class TornAddon(CrawlerAddon):
+    """Installs the failing store and a failing detector, which no setting can select."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        dedup = self.context().client.dedup
         if settings["TORN"] == "store":
             dedup.store.__class__ = TornStore
         else:
             dedup.fingerprint = dedup.fingerprint_many = None  # type: ignore[assignment, method-assign]
 
 
-class BytesAddon:
+class BytesAddon(CrawlerAddon):
     """Logs verdicts and outcomes, and counts the pages that are read; with ``READ_ALL`` none is known by its bytes."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     def update_settings(self, settings: BaseSettings) -> None:
         connect = self.crawler.signals.connect
@@ -320,11 +322,8 @@ class BytesAddon:
         connect(self.outcome_known, dedup_outcome)
 
     def watch(self) -> None:
-        from dedupcrawl import Addon
-
-        addon = self.crawler.get_addon(Addon)
-        assert addon is not None
-        context, read = addon.context, addon.context.reader._attempt
+        context = self.context()
+        read = context.reader._attempt
 
         def counted(response: Response, **how: Any) -> Any:
             assert self.crawler.stats is not None

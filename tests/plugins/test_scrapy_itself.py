@@ -15,6 +15,7 @@ from PIL import Image
 from tests.crawl.running import IN_TURN
 from tests.crawl.site import fancy, plain, text
 from tests.data import ROOT
+from tests.plugins.articles import articles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
     Run = Callable[..., Crawled]
 
 SPIDERS = "tests.plugins.spiders"
-
-
-def articles(site: Site) -> list[str]:
-    return [
-        site.put("/a", plain("Ice", text(1))),
-        site.put("/b", fancy("Ice", text(1))),
-        site.put("/c", plain("Fire", text(2))),
-    ]
 
 
 def titles(crawled: Crawled) -> list[str]:

@@ -17,7 +17,8 @@ from dedupcrawl.crawl.page_object_provider import DedupProvider
 from dedupcrawl.decision import unchecked
 from dedupcrawl.detectors.base import Relation
 from tests.crawl.running import IN_TURN
-from tests.crawl.site import fancy, plain, text
+from tests.crawl.site import plain, text
+from tests.plugins.articles import articles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,15 +31,6 @@ if TYPE_CHECKING:
 ADDONS = {"ADDONS": {"scrapy_poet.Addon": 300, "dedupcrawl.Addon": 500}}
 POET: dict[str, Any] = {**ADDONS, **IN_TURN}
 SPIDERS = "tests.plugins.page_objects"
-
-
-def articles(site: Site) -> list[str]:
-    """Serve an article, a copy of it, and another article."""
-    return [
-        site.put("/a", plain("Ice", text(1))),
-        site.put("/b", fancy("Ice", text(1))),
-        site.put("/c", plain("Fire", text(2))),
-    ]
 
 
 def paths(crawled: Crawled) -> list[str]:

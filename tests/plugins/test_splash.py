@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.crawl.running import IN_TURN
-from tests.crawl.site import fancy, plain, text
+from tests.plugins.articles import ARTICLES
 from tests.plugins.services import splash
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Run = Callable[..., Crawled]
 
 A, B, C = (f"https://{host}.example/{host}" for host in "abc")
-PAGES = {A: plain("Ice", text(1)), B: fancy("Ice", text(1)), C: plain("Fire", text(2))}
+PAGES = dict(zip((A, B, C), ARTICLES.values(), strict=True))
 SPLASH: dict[str, Any] = {
     "DOWNLOADER_MIDDLEWARES": {
         "scrapy_splash.SplashCookiesMiddleware": 723,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.crawl.running import IN_TURN
-from tests.crawl.site import fancy, plain, text
+from tests.crawl.site import text
+from tests.plugins.articles import ARTICLES
 from tests.plugins.services import zyte_api
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     Run = Callable[..., Crawled]
 
 A, B, C = (f"https://{host}.example/{host}" for host in "abc")
-PAGES = {A: plain("Ice", text(1)), B: fancy("Ice", text(1)), C: plain("Fire", text(2))}
+PAGES = dict(zip((A, B, C), ARTICLES.values(), strict=True))
 PRODUCTS: dict[str, dict[str, Any]] = {
     A: {"name": "Kettle", "description": text(1), "price": "10.50"},
     B: {"name": "Kettle", "description": text(1), "price": "10.50"},
