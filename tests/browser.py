@@ -18,7 +18,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
@@ -39,6 +39,7 @@ _FLAGS = (
     "--disable-sync",
 )
 _GRAVE = ("serious", "critical")
+_ANY = ("minor", "moderate", *_GRAVE)
 #: Two frames start what moves after a change; each movement ends, or is replaced by another.
 _AT_REST = """async () => {
   for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
@@ -151,6 +152,12 @@ class Tab:
         self.load_axe()
         return [*_shown(self.page.evaluate(_OTHER_RULES, ["color-contrast", *MILD])), *self.contrasts()]
 
+    def violations(self) -> list[str]:
+        """Return the violations of any impact, of all rules that axe runs by default; contrast as in :meth:`grave`."""
+        self.load_axe()
+        found = self.page.evaluate(_OTHER_RULES, ["color-contrast"])
+        return [*_shown(found, _ANY), *self.contrasts()]
+
     def unreadable(self) -> list[str]:
         """Return the grave violations of the rules that depend on colours."""
         self.load_axe()
@@ -176,9 +183,9 @@ class Tab:
             self.requests.append(url)
 
 
-def _shown(violations: list[dict[str, Any]]) -> list[str]:
+def _shown(violations: list[dict[str, Any]], impacts: Collection[str] = _GRAVE) -> list[str]:
     return [
-        f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}" for each in violations if each["impact"] in _GRAVE
+        f"{each['id']}: {each['help']}: {each['nodes'][0]['html']}" for each in violations if each["impact"] in impacts
     ]
 
 

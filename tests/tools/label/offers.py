@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair, StratifiedSample
+from tests.batch.corpus import story
+from tests.tools.report.judged_ledgers import changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +22,17 @@ def pair(number: int, similarity: float = 0.85, relation: str = "near-duplicate"
         cluster=cluster or f"cluster {number}",
         is_dropped=relation == "near-duplicate",
     )
+
+
+def stories(count: int) -> list[OfferedPair]:
+    """Return pairs of long texts with few differences."""
+    found = []
+    for number in range(count):
+        text = story(number, words=250)
+        old = OfferedPage.of(f"https://first.example/{number}", f"Story {number}", text)
+        new = OfferedPage.of(f"https://second.example/{number}", f"Again {number}", changed(text, 2 + number))
+        found.append(OfferedPair(new, old, "near-duplicate", 0.85, "minhash", f"c{number}", is_dropped=True))
+    return found
 
 
 def sampler_of(

@@ -15,9 +15,8 @@ from dedupcrawl.tools.label.pairs import OfferedPage, OfferedPair
 from dedupcrawl.tools.label.server import LabelPage, LabelServer
 from tests.batch.corpus import story
 from tests.browser import DESKTOP, PATIENCE, PHONE, Tab, browsing
-from tests.tools.label.offers import sampler_of
+from tests.tools.label.offers import sampler_of, stories
 from tests.tools.label.serving import serving
-from tests.tools.report.judged_ledgers import changed
 
 HOSTILE = (
     '</script><script>alert(1)</script><img src=x onerror="alert(2)"><!-- \x00 \u2028 \u202e \ud800 '
@@ -58,16 +57,6 @@ def opened(tab: Tab, server: LabelServer) -> Tab:
 def _told(tab: Tab, dialog: Dialog) -> None:
     tab.errors.append(dialog.message)
     dialog.dismiss()
-
-
-def stories(count: int) -> list[OfferedPair]:
-    found = []
-    for number in range(count):
-        text = story(number, words=250)
-        old = OfferedPage.of(f"https://first.example/{number}", f"Story {number}", text)
-        new = OfferedPage.of(f"https://second.example/{number}", f"Again {number}", changed(text, 2 + number))
-        found.append(OfferedPair(new, old, "near-duplicate", 0.85, "minhash", f"c{number}", is_dropped=True))
-    return found
 
 
 def count(tab: Tab, done: int, goal: int) -> None:

@@ -30,6 +30,7 @@
 
   const describe = (block) => {
     said.replaceChildren(...(block === null ? idle : blocks.describe(blocks.of(block))));
+    if (block !== null) why.classList.add("used");
     why.classList.toggle("open", picked !== null);
     close.hidden = picked === null;
     jumps.replaceChildren(...(picked === null ? [] : links(picked)));
@@ -128,7 +129,7 @@
   close.addEventListener("click", () => pick(null));
   addEventListener("keydown", (event) => event.key === "Escape" && pick(null));
 
-    const FILTERS = { all: () => true, cut: (block) => !block.rule.kept };
+  const FILTERS = { all: () => true, cut: (block) => !block.rule.kept };
   const filters = [...document.querySelectorAll("[data-show]")];
 
   const filter = (name) => {

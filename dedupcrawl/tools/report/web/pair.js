@@ -191,13 +191,17 @@ const pair = (() => {
   const show = (one) => {
     const decisive = (assessment) => assessment.detector === one.decided;
     const assessments = [...one.assessments].sort((left, right) => decisive(right) - decisive(left));
-    const heading = ui.el("h3", { tabindex: -1 }, tr("Evidence of the detectors"));
+    const heading = ui.el("h3", { class: "evidence-head", tabindex: -1 }, tr("Evidence of the detectors"));
+    const toEvidence = () => {
+      heading.focus({ preventScroll: true });
+      heading.scrollIntoView({ block: "start" });
+    };
     return [
       ui.el("div", { class: "verdict" },
         one.relation ? ui.badge(one.relation) : ui.badge("miss", tr("near miss")),
         one.similarity === null ? "" : ui.el("strong", null, data.similarity(one.similarity)),
         ui.el("span", { class: "soft" }, sentence(one)),
-        assessments.length ? ui.el("button", { type: "button", onclick: () => heading.focus() }, tr("Go to the evidence")) : ""),
+        assessments.length ? ui.el("button", { type: "button", onclick: toEvidence }, tr("Go to the evidence")) : ""),
       siblings(one),
       ui.el("div", { class: "sides" },
         side(tr("Earlier page"), one.oldTitle, one.old, data.placeOf(one.old)),
