@@ -13,7 +13,7 @@ from dedupcrawl.crawl.claim_registry import COLLECT, ClaimBatch, ClaimRegistry, 
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, ThreadPool, TurnQueue, sleep
 from dedupcrawl.crawl.items import ComparedRecord, ItemClaim, PageRecorder, PageState, advance_all
 from dedupcrawl.crawl.lease_renewer import LeaseRenewer
-from dedupcrawl.crawl.stats import HeartbeatBuilder
+from dedupcrawl.crawl.progress import HeartbeatBuilder
 from dedupcrawl.decision import Pending, Verdict, unchecked
 from dedupcrawl.errors import DamageError, StoreError
 from dedupcrawl.stores.base import ClaimState

@@ -28,9 +28,10 @@ from dedupcrawl.crawl.feed_files import OverwrittenFeedTracker
 from dedupcrawl.crawl.item_pages import PASSED_BY
 from dedupcrawl.crawl.items import PageState
 from dedupcrawl.crawl.page_view import META_KEY, TextFieldWriter, VerdictFieldWriter, drop_view, set_current_page
+from dedupcrawl.crawl.progress import ProgressMonitor
 from dedupcrawl.crawl.responses import SKIP, SKIPPED, is_unread
 from dedupcrawl.crawl.revalidating import is_followed
-from dedupcrawl.crawl.stats import ProgressMonitor, describe
+from dedupcrawl.crawl.stats import describe
 from dedupcrawl.page import Page
 from dedupcrawl.page.document import replacement_encoding
 from dedupcrawl.utils.resources import FrozenHeap

@@ -18,8 +18,8 @@ from scrapy.utils.asyncio import call_later
 from dedupcrawl.crawl.backlog import Backlog
 from dedupcrawl.crawl.concurrency import BackgroundTaskGroup, OneShotEvent, ThreadPool, sleep
 from dedupcrawl.crawl.delivery import BacklogClient
+from dedupcrawl.crawl.progress import CallStats, OutageState
 from dedupcrawl.crawl.settings import as_setting
-from dedupcrawl.crawl.stats import CallStats, OutageState
 from dedupcrawl.deduplicator import Deduplicator
 from dedupcrawl.errors import SettingError, StoreError, StoreFullError, StoreUnreachableError
 from dedupcrawl.stores.base import JudgedStore

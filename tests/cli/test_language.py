@@ -19,6 +19,7 @@ from dedupcrawl.cli.language import CATALOGUES, language_of, table_of
 from dedupcrawl.config import Config
 from dedupcrawl.decision import UNCHECKED_REASONS, Status
 from dedupcrawl.detectors.base import Relation
+from dedupcrawl.page.options import READER_ACCEPTED
 from dedupcrawl.stores.base import ClaimState
 from dedupcrawl.text.positions import POSITIONS
 from dedupcrawl.tools.demo.corpus import load_content
@@ -46,25 +47,36 @@ _MODULES = (
     *(
         PACKAGE / each
         for each in (
-            "stores/__init__.py",
-            "stores/lmdb_environment.py",
-            "stores/transfer.py",
-            "stores/base.py",
             "config.py",
+            "deduplicator.py",
             "matching.py",
             "page/document.py",
+            "page/options.py",
+            "page/readers.py",
+            "text/lexicon.py",
+            "text/words.py",
+            "ledger/ledger_appender.py",
             "ledger/ledger_schema.py",
-            "batch/formats/__init__.py",
             "tools/demo/crawl.py",
             "tools/label/labels.py",
             "tools/report/html_bundle.py",
+            "tools/evaluation/extraction.py",
             "tools/evaluation/runs.py",
             "tools/evaluation/plot.py",
         )
     ),
+    *PACKAGE.glob("stores/**/*.py"),
+    *PACKAGE.glob("batch/**/*.py"),
+    *PACKAGE.glob("detectors/*.py"),
 )
 #: Beginnings of texts that are made of two literals.
-_JOINED = ("not in the store; ",)
+_JOINED = (
+    "not in the store; ",
+    "{part}: cannot be read",
+    "{folder}: the batch there has not come to its end",
+    "the parameters {names}, in lower case;",
+    '"blocks", "topic", "text" or the dotted name',
+)
 #: Beginnings of texts that Typer makes.
 _OF_TYPER = (
     "No such",
@@ -381,3 +393,38 @@ def test_the_demo_is_in_chinese(tmp_path: Path) -> None:
     assert "116 个网页，62 种不同的内容：保留 62，剔除 54；误剔 0，漏掉 0。" in told
     assert "近似重复" in told
     assert "near-duplicate" not in told
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        (
+            "store = 'redis://h/0?db=9&x=1' is not accepted: the parameters db, timeout, in lower case",
+            "不接受 store = 'redis://h/0?db=9&x=1'：参数 db, timeout，用小写",
+        ),
+        (
+            "a.parquet: no column 'body', named as that of the text; it has html, url",
+            "a.parquet：没有列 'body'，而它被指定为 text 的列；有的是 html, url",
+        ),
+        (
+            "a.jsonl.gz: cannot be read from row 7 on: it is cut off: the packed data has no end",
+            "a.jsonl.gz：从第 7 行起无法读取：它不完整：压缩数据没有结尾",
+        ),
+        ("out: no folder of a batch", "out：不是批处理的目录"),
+        (
+            f"reader = 'x:y' is not accepted: {READER_ACCEPTED}",
+            '不接受 reader = \'x:y\'："blocks"、"topic"、"text"，或者函数的带点名称 "package.module:name"',
+        ),
+        ("The store redis://127.0.0.1:1/0 has been closed.", "指纹库 redis://127.0.0.1:1/0 已关闭。"),
+    ],
+)
+def test_errors_that_are_put_together_are_in_chinese(english: str, chinese: str) -> None:
+    assert table_of("zh").sentence(english) == chinese
+
+
+def test_an_unreachable_server_is_named_in_chinese(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("redis")
+    with pytest.raises(SystemExit):
+        main(["--lang", "zh", "store", "info", "redis://127.0.0.1:1/0"])
+    told = capsys.readouterr().err
+    assert told.startswith("错误：指纹库 redis://127.0.0.1:1/0 无法连接：")

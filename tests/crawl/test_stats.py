@@ -17,17 +17,9 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from dedupcrawl.crawl import rule_summary
 from dedupcrawl.crawl import stats as stats_module
+from dedupcrawl.crawl.progress import CallStats, OutageState, PageCounts, ProgressMonitor
 from dedupcrawl.crawl.settings import Options
-from dedupcrawl.crawl.stats import (
-    CATALOGUE,
-    MAX_FAILURES,
-    MAX_SITE_WARNINGS,
-    CallStats,
-    CrawlStats,
-    OutageState,
-    PageCounts,
-    ProgressMonitor,
-)
+from dedupcrawl.crawl.stats import CATALOGUE, MAX_FAILURES, MAX_SITE_WARNINGS, CrawlStats
 from dedupcrawl.crawl.store_client import StoreAwayError
 from dedupcrawl.decision import unchecked
 from dedupcrawl.errors import SettingError, StoreError, StoreFullError

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from itemadapter import ItemAdapter
+from rich.box import HEAVY_HEAD, SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -249,6 +250,7 @@ _START_SITE = "jiangchao"
 _POLL_INTERVAL = 0.1  #: seconds between two reads of the journal
 _INTERRUPT_TIMEOUT = 30  #: seconds for the crawler to finish after an interrupt
 _WIDTH = 170  #: columns of the output if there is no terminal
+_WIDE, _NARROW = 120, 70  #: columns of a terminal for the whole table, and for that of pages with their originals
 #: After the outcome of a page.
 _COLUMNS = (mark("page"), mark("what it is"), mark("relation"), mark("of"), mark("similarity"), mark("detector"))
 
@@ -325,7 +327,7 @@ def print_verdicts(
 
     ``sites``: key of each site by host and port; ``judged``: outcomes and faults in the order of the crawl.
     """
-    console.print(_table(sites, judged))
+    console.print(_table(sites, judged, console.width))
     index = [outcome for outcome, _ in judged if outcome.truth.is_index]
     statuses = Counter(_status_text(outcome.verdict) for outcome in index).items()
     counted = tr(", ").join(tr("{n} {status}", n=n, status=status) for status, n in statuses)
@@ -349,9 +351,16 @@ def print_verdicts(
         console.print(tr("To look at: {file}", file=folder / REPORT), soft_wrap=True)
 
 
-def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, FaultKind | None]]) -> Table:
+def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, FaultKind | None]], width: int) -> Table:
+    """Return the table of pages, in a narrow terminal without the columns that say least."""
+    left_out = {"what it is", "detector"} if width < _WIDE else set()
+    left_out |= {"of"} if width < _NARROW else set()
     title = tr("What was kept, what was dropped, and why")
-    table = Table("", *map(tr, _COLUMNS), title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD if left_out else HEAVY_HEAD)
+    table.add_column(no_wrap=True)
+    for name in _COLUMNS:
+        if name not in left_out:
+            table.add_column(tr(name), no_wrap=name not in {"page", "of"}, overflow="ellipsis")
     of_clusters: dict[str, list[tuple[PageOutcome, FaultKind | None]]] = {}
     for outcome, fault in judged:
         if not outcome.truth.is_index or fault:
@@ -359,7 +368,8 @@ def _table(sites: Mapping[str, str], judged: Sequence[tuple[PageOutcome, FaultKi
     # Clusters of one page, mostly traps, come last.
     for group in sorted(of_clusters.values(), key=lambda group: len(group) == 1):
         for outcome, fault in group:
-            table.add_row(*_row(sites, outcome, fault))
+            shown, *cells = _row(sites, outcome, fault)
+            table.add_row(shown, *(cell for name, cell in zip(_COLUMNS, cells, strict=True) if name not in left_out))
         if len(group) > 1:
             table.add_section()
     return table

@@ -12,10 +12,13 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from io import StringIO
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 from typer.testing import CliRunner
 
 from dedupcrawl.cli import app
@@ -23,7 +26,7 @@ from dedupcrawl.errors import DedupError
 from dedupcrawl.ledger.ledger import Ledger
 from dedupcrawl.ledger.ledger_schema import Outcome
 from dedupcrawl.tools.demo.corpus import load_content
-from dedupcrawl.tools.demo.crawl import DemoFolder, DemoReport, run_demo
+from dedupcrawl.tools.demo.crawl import DemoFolder, DemoReport, PageLabel, PageOutcome, print_verdicts, run_demo
 from dedupcrawl.tools.demo.sites import FIRST_PORT, HOST
 from dedupcrawl.tools.report.from_ledgers import report_from_ledgers
 
@@ -159,7 +162,7 @@ def test_a_verdict_against_the_truth_ends_with_status_1(
     assert f"{PAGES} wrongly dropped" in result.output
 
 
-#: A demo whose sites answer 80 requests, and no more.
+#: A demo whose sites answer 80 requests, and no more: 30 articles or more are journalled.
 _UNFINISHED = """
 import itertools, sys, threading
 from dedupcrawl.cli import app
@@ -176,7 +179,7 @@ def test_a_demo_that_was_killed_is_made_up_for(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _UNFINISHED, str(tmp_path)]
     killed = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
     journal = tmp_path / "journal.jsonl"
-    while killed.poll() is None and not (journal.exists() and journal.read_text().count("\n") > 30):
+    while killed.poll() is None and not (journal.exists() and journal.read_text().count("\n") > 15):
         time.sleep(0.01)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait(600)
@@ -191,3 +194,22 @@ def test_a_crawler_that_fails_is_reported_with_its_last_words(tmp_path: Path) ->
     (tmp_path / ".scrapy").write_text("")
     with pytest.raises(DedupError, match=r"crawl\.log"):
         run_demo(tmp_path, first_port=0)
+
+
+@pytest.mark.parametrize(("columns", "left_out"), [(60, "detector, of"), (80, "detector"), (120, ""), (200, "")])
+def test_the_table_fits_the_terminal(columns: int, left_out: str, tmp_path: Path) -> None:
+    """Addresses are cut; relations and similarities are whole."""
+    verdict = {"status": "duplicate", "relation": "near-duplicate", "similarity": 0.929, "detector": "minhash"}
+    label = PageLabel("jiangchao", "/html/2024-04/01/a-long-name-of-an-article.htm", "other-ending", "tides")
+    outcome = PageOutcome(label, kept=False, verdict=verdict | {"of": "http://127.0.0.1:1/news/another-name.htm"})
+    console = Console(width=columns, file=StringIO())
+    print_verdicts(console, tmp_path, {"127.0.0.1:1": "harbour"}, [(outcome, None)] * 2, DemoReport(2, 1, 0, 2, 0, 0))
+    lines = cast("StringIO", console.file).getvalue().split("\n")
+    (heads, *_), rows = [line for line in lines if "similarity" in line], [line for line in lines if "dropped " in line]
+    assert max(map(cell_len, lines[: lines.index(rows[-1])])) <= columns
+    assert all("near-duplicate" in row and "0.929" in row for row in rows[:2])
+    assert [name in heads.split() for name in ("page", "of", "detector")] == [
+        True,
+        "of" not in left_out,
+        "detector" not in left_out,
+    ]
