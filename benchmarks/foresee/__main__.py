@@ -21,7 +21,7 @@ from rich.table import Table
 from benchmarks.foresee.crawls import INTERRUPTIONS, CrawlOutcome, crawl, crawl_all
 from benchmarks.foresee.endless_sites import BY_NAME, FINITE
 from benchmarks.foresee.one_crawl import CrawlPlan
-from benchmarks.foresee.strategies import STRATEGIES
+from benchmarks.foresee.strategies import FORESEEING, STRATEGIES
 from benchmarks.results import add_json_option, write_results
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--interrupt", default="none", choices=INTERRUPTIONS, help="kill or stop each crawl half-way")
     parser.add_argument("--change-at", type=int, default=500, help="requests after which the site `change` changes")
     parser.add_argument("--memory", action="store_true", help="measure memory, which slows the crawls down")
+    parser.add_argument("--timed", action="store_true", help="measure the processor time of foreseeing")
     add_json_option(parser)
     return parser.parse_args()
 
@@ -54,6 +55,7 @@ def main() -> None:
         "order": given.order,
         "change_at": given.change_at,
         "memory": given.memory,
+        "timed": given.timed,
     }
     plans = [
         CrawlPlan(site, strategy, "", seed, **same)
@@ -113,6 +115,9 @@ def totals(outcomes: Sequence[CrawlOutcome], strategies: Sequence[str]) -> dict[
         found[f"{strategy}: endless crawls"] = len(endless)
         found[f"{strategy}: endless crawls that ended"] = sum(each.is_ended for each in endless)
         found[f"{strategy}: errors"] = sum(each.errors for each in of(strategy))
+        for name in ("foresee_us_per_request", "foresee_us_per_page"):
+            if strategy in FORESEEING and any(each.cost for each in of(strategy)):
+                found[f"{strategy}: {name}"] = median(each.cost[name] for each in of(strategy))
         if strategy != "plain" and requests("plain"):
             found[f"{strategy}: requests saved"] = 1 - requests(strategy) / requests("plain")
     return found

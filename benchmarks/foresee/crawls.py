@@ -38,6 +38,7 @@ class CrawlOutcome:
     memory_bytes: int
     errors: int
     stats: dict[str, int]
+    cost: dict[str, float]  #: microseconds of foreseeing, if the crawl was timed
 
     def summary(self) -> dict[str, Any]:
         """Return the figures."""
@@ -54,6 +55,7 @@ class CrawlOutcome:
             "memory_bytes": self.memory_bytes,
             "errors": self.errors,
             **self.stats,
+            **self.cost,
         }
 
 
@@ -105,6 +107,7 @@ def _outcome(plan: CrawlPlan) -> CrawlOutcome:
         memory_bytes=result["memory_bytes"],
         errors=result["errors"],
         stats=result["stats"],
+        cost=result["foresee_cost"],
     )
 
 

@@ -24,6 +24,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import HtmlResponse, Response
 
 from benchmarks.foresee.endless_sites import BY_NAME
+from benchmarks.foresee.observe_cost import MethodClock
 from benchmarks.foresee.strategies import settings_of
 from dedupcrawl import Addon
 
@@ -54,6 +55,7 @@ class CrawlPlan:
     keeps: bool = False  #: whether the store is in the folder, for a later crawl
     job: bool = False  #: whether the queue is in the folder, to resume this crawl
     memory: bool = False  #: whether the memory of foreseeing is measured
+    timed: bool = False  #: whether the processor time of foreseeing is measured
 
     def settings(self) -> dict[str, Any]:
         """Return the settings of the crawl."""
@@ -162,7 +164,9 @@ class FollowingSpider(Spider):
 
 def run(plan: CrawlPlan) -> None:
     """Crawl, and write the result."""
-    served = ServedSite(plan)
+    served, clock = ServedSite(plan), MethodClock()
+    if plan.timed:
+        clock.start()
     process = AsyncCrawlerProcess(plan.settings())
     crawler = process.create_crawler(FollowingSpider)
     clocks: dict[str, float] = {}
@@ -193,6 +197,7 @@ def run(plan: CrawlPlan) -> None:
         "memory_bytes": memory[0],
         "errors": stats.get("log_count/ERROR", 0),
         "stats": {name: stats.get(f"dedup/{name}", 0) for name in STATS},
+        "foresee_cost": clock.figures() if plan.timed else {},
     }
     plan.result.write_bytes(orjson.dumps(result))
 

@@ -53,10 +53,10 @@ class ForeseeingDownloaderMiddleware:
         if fate is RequestOutcome.SKIPPED:
             raise SkippedPage("its page is foreseen to be a copy")
         if fate is RequestOutcome.POSTPONED:
-            rank = self._foresight.exhausted_rank(request)
+            lateness = self._foresight.lateness(request)
             turn = int(request.meta.get(POSTPONED, 0))
-            meta = {**request.meta, POSTPONED: turn + 1, **({LATE: True} if rank else {})}
-            return request.replace(priority=LAST_PRIORITY - 10 * rank - turn, dont_filter=True, meta=meta)
+            meta = {**request.meta, POSTPONED: turn + 1, **({LATE: True} if lateness else {})}
+            return request.replace(priority=LAST_PRIORITY - 10 * lateness - turn, dont_filter=True, meta=meta)
         return None
 
     def process_response(self, request: Request, response: Response) -> Response:

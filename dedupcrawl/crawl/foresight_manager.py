@@ -32,7 +32,7 @@ from dedupcrawl.crawl.foreseen_requests import (
     is_touchable,
     purpose_of,
 )
-from dedupcrawl.crawl.pattern_manager import RULE, PatternManager
+from dedupcrawl.crawl.pattern_manager import IDLE, RULE, PatternManager
 from dedupcrawl.crawl.rule_summary import log_requests, log_rules, rule_row
 from dedupcrawl.crawl.signals import dedup_outcome, dedup_verdict
 from dedupcrawl.decision import Status, Verdict
@@ -191,7 +191,7 @@ class ForesightManager:
 
     async def _decide_by_pattern(self, request: Request, site: str, state: RequestState) -> RequestOutcome:
         """Postpone a request of a pattern that brings nothing new; skip it where such pages only lead to each other."""
-        if not self.exhausted_rank(request):
+        if not self.lateness(request):
             return RequestOutcome.SENT
         if LATE not in request.meta:
             self._stats.count("postponed")
@@ -200,16 +200,18 @@ class ForesightManager:
         pattern = patterns.barren_pattern(request) if patterns is not None else ""
         if patterns is None or not pattern:
             return RequestOutcome.SENT
-        if await self._store(request, site, (RULE.format(pattern),), state.purpose) is None:
+        # It is sent again as if it had been found here: the steps on the way to it are not counted twice.
+        fresh = request.replace(priority=LAST_PRIORITY, meta={**request.meta, IDLE: 1})
+        if await self._store(fresh, site, (RULE.format(pattern),), state.purpose) is None:
             return RequestOutcome.SENT
         patterns.skipped(site, pattern)
         if not patterns.barren_pattern(request):  # a page was new while the request was stored
             self._start(self._send_again(site, [RULE.format(pattern)]))
         return RequestOutcome.SKIPPED
 
-    def exhausted_rank(self, request: Request) -> int:
+    def lateness(self, request: Request) -> int:
         """Return by how much a request comes after others that are postponed; 0 unless its pattern is exhausted."""
-        return self._patterns.exhausted_rank(request.url) if self._patterns is not None else 0
+        return self._patterns.lateness(request) if self._patterns is not None else 0
 
     async def _store(
         self, request: Request, site: str, rules: tuple[str, ...], purpose: str, refuted: int = 0

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_PAGES = 4096  #: pages whose verdicts are awaited
 MAX_SITES = 10_000  #: with patterns; the pages of others always count as productive
 TRAIL, IDLE = "dedup_trail", "dedup_idle"  #: keys of Request.meta
+LEVELS = 256  #: more than :func:`level` returns
 RULE = "pattern {}"  #: in place of a rule, with the requests that are skipped
 
 
@@ -27,7 +28,7 @@ class PatternEntry(NamedTuple):
     site: str
     pattern: str
     trail: tuple[str, ...]  #: the patterns of the pages on the way to it, and its own
-    is_idle: bool  #: whether its pattern was exhausted
+    steps: int  #: pages of exhausted patterns in a row on the way to it, with itself; 0: its pattern was not exhausted
 
 
 class PatternManager:
@@ -38,12 +39,21 @@ class PatternManager:
         self._sent: OrderedDict[str, PatternEntry] = OrderedDict()
         self._skipped: dict[str, set[str]] = {}  # by site: patterns of which requests were skipped
 
-    def exhausted_rank(self, url: str) -> int:
-        """Return 0 if the pattern of a URL is not exhausted, 1 if it has ever brought anything, else 2."""
-        counts = self._sites.get(site_of(url))
-        if counts is None or not counts.is_exhausted(pattern := counts.name(url)):
+    def lateness(self, request: Request) -> int:
+        """Return by how much a request comes after others that are postponed; 0 if its pattern is not exhausted.
+
+        Patterns that have ever brought anything come before those that never did. Within either, those requests come
+        first that were found on pages of other patterns, the least depth first, and then those that are the fewest
+        steps away from such pages. A crawl in depth-first order would go on in one direction otherwise, and end far
+        away from pages that are near. A pattern that was exhausted and brings something new again stays behind the
+        others, or each new page would have the crawl go on in one direction for ``EXHAUSTED`` pages.
+        """
+        counts = self._sites.get(site_of(request.url))
+        if counts is None or not counts.was_exhausted(pattern := counts.name(request.url)):
             return 0
-        return 1 if counts.was_productive(pattern) else 2
+        rank = 0 if counts.was_productive(pattern) else 2 * LEVELS
+        steps = int(request.meta.get(IDLE) or 0)
+        return 1 + rank + (LEVELS + level(steps) if steps else level(int(request.meta.get("depth") or 0)))
 
     def barren_pattern(self, request: Request) -> str:
         """Return the pattern of a request that can be left out; "" if it must be sent."""
@@ -67,7 +77,8 @@ class PatternManager:
             counts = self._sites[site] = SitePatternCounts()
         pattern = counts.name(url)
         trail = extended(request.meta.get(TRAIL) or (), pattern)
-        self._sent[url] = PatternEntry(site, pattern, trail, counts.is_exhausted(pattern))
+        steps = int(request.meta.get(IDLE) or 0) + 1 if counts.is_exhausted(pattern) else 0
+        self._sent[url] = PatternEntry(site, pattern, trail, steps)
         while len(self._sent) > MAX_PAGES:
             self._sent.popitem(last=False)
 
@@ -84,8 +95,8 @@ class PatternManager:
         sent = self._sent.get(without_fragment(found_on))
         if sent is not None:
             request.meta[TRAIL] = list(sent.trail)
-            if sent.is_idle:
-                request.meta[IDLE] = True
+            if sent.steps:
+                request.meta[IDLE] = sent.steps
 
     def verdict_given(self, verdict: Verdict) -> tuple[str, ...]:
         """Credit the patterns of a page that is new; return those of them of which requests were skipped.
@@ -109,3 +120,14 @@ class PatternManager:
         again = tuple(skipped.intersection(trail))
         skipped.difference_update(again)
         return again
+
+
+def level(count: int) -> int:
+    """Return a number that grows with the logarithm of a count: each priority is a queue, which may be an open file.
+
+    >>> [level(count) for count in (0, 1, 2, 3, 4, 6, 8, 12, 16, 1000)]
+    [0, 1, 2, 3, 6, 7, 10, 11, 14, 35]
+    """
+    count = max(0, count)
+    dropped = max(0, count.bit_length() - 2)
+    return min(4 * dropped + (count >> dropped), LEVELS - 1)

@@ -5,11 +5,11 @@ them brought something new: a page that is kept, on it or behind it. A new page 
 the way to it. So a list that leads to articles is productive, and the months of a calendar that only lead to each
 other are not.
 
-An *exhausted* pattern has answered ``EXHAUSTED`` pages in a row with nothing new. Its requests come last; all that was
-found on productive pages is still sent. Only a request that was found on a page of an exhausted pattern can be left
-out, and only when its pattern has answered ``PATTERN_AUDIT`` pages in a row with nothing new, and all exhausted
-patterns of the site together ``SITE_AUDIT``. This ends sites without end. A page can be missed only if each way to it
-leads through so many pages in a row that brought nothing.
+An *exhausted* pattern has answered ``EXHAUSTED`` pages in a row with nothing new. Its requests come last from then on;
+all that was found on productive pages is still sent. Only a request that was found on a page of an exhausted pattern
+can be left out, and only when its pattern has answered ``PATTERN_AUDIT`` pages in a row with nothing new, and all
+exhausted patterns of the site together ``SITE_AUDIT``. This ends sites without end. A page can be missed only if each
+way to it leads through so many pages in a row that brought nothing.
 """
 
 from __future__ import annotations
@@ -63,11 +63,12 @@ def pattern_of(url: str) -> PatternNames:
 class PatternCount:
     """How many pages of a pattern were answered."""
 
-    __slots__ = ("has_brought", "idle")
+    __slots__ = ("has_brought", "idle", "was_exhausted")
 
     def __init__(self) -> None:
         self.idle = 0  #: pages since one of them brought something new
         self.has_brought = False  #: whether any did
+        self.was_exhausted = False  #: whether the pattern was exhausted before one of them did
 
 
 class SitePatternCounts:
@@ -105,17 +106,23 @@ class SitePatternCounts:
 
     def brought(self, trail: Iterable[str]) -> None:
         """Credit the pattern of a page that is new, and those of the pages on the way to it."""
-        self._is_productive = True
-        self._audited = 0
         for pattern in trail:
             count = self._counts.get(pattern)
             if count is not None:
+                count.was_exhausted |= self._is_exhausted(count)
                 count.idle, count.has_brought = 0, True
+        self._is_productive = True
+        self._audited = 0
 
     def is_exhausted(self, pattern: str) -> bool:
-        """Whether the requests of a pattern come last."""
+        """Whether a pattern is exhausted now."""
         count = self._counts.get(pattern)
         return count is not None and self._is_exhausted(count)
+
+    def was_exhausted(self, pattern: str) -> bool:
+        """Whether a pattern is exhausted, or ever was: its requests come last."""
+        count = self._counts.get(pattern)
+        return count is not None and (count.was_exhausted or self._is_exhausted(count))
 
     def was_productive(self, pattern: str) -> bool:
         """Whether a pattern has brought anything: its requests come before those of patterns that never did."""

@@ -148,6 +148,20 @@ def test_a_calendar_without_end_is_ended(site: Site, run: Run) -> None:
     assert len(site.asked) < 3 * SITE_AUDIT + 200
 
 
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_a_calendar_is_ended_in_depth_first_order_too(site: Site, run: Run, concurrency: int) -> None:
+    """It goes ahead from month to month at first, and then on both sides of the months that have events."""
+    last = 20 + (EXHAUSTED + SITE_AUDIT) // 2 - 60
+    lifo = {"DEDUP_FORESEE": "skip", "CONCURRENT_REQUESTS": concurrency, "CONCURRENT_REQUESTS_PER_DOMAIN": concurrency}
+    urls = calendar(site, last)
+    crawled = run(urls=[f"{site.base}/cal?m=10", *urls], settings=lifo)
+
+    assert crawled.reason == "finished"
+    assert sorted(item["title"] for item in crawled.items) == sorted(f"E{number}" for number in (*range(20), last))
+    assert crawled.dedup["skipped"] >= 2
+    assert len(site.asked) < 3 * SITE_AUDIT + 200
+
+
 def test_the_next_crawl_goes_on_where_a_calendar_was_left(site: Site, run: Run) -> None:
     last = 20 + (EXHAUSTED + SITE_AUDIT) // 2 + 50
     first = run(urls=calendar(site, last), settings=settings("skip"))

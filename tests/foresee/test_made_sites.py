@@ -1,7 +1,7 @@
 """Patterns on the made sites of ``benchmarks.foresee``: sites without end are ended, and no article is lost.
 
-The crawl is simulated: breadth first, one request at a time, and the truth in place of verdicts. No rule is learnt, so
-that this is what patterns do by themselves.
+The crawl is simulated: breadth first or depth first, one request at a time, and the truth in place of verdicts. No rule
+is learnt, so that this is what patterns do by themselves.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ MOST = 8000  #: requests of a simulated crawl
 class SimulatedCrawl:
     """Crawls a made site as the middlewares do with ``DEDUP_FORESEE = "skip"``."""
 
-    def __init__(self, name: str, seed: int = 0, *, skips: bool = True, most: int = MOST) -> None:
+    def __init__(self, name: str, seed: int = 0, *, skips: bool = True, most: int = MOST, depth: bool = False) -> None:
         self.site = BY_NAME[name]()
         self.served: list[tuple[str, str]] = []
         self.skipped = 0
         self._chance, self._seed = random.Random(seed), seed
         self._patterns, self._skips, self._most = PatternManager(), skips, most
         self._queue: list[tuple[int, int, Request]] = []
-        self._number = count()
+        self._number = count(0, -1 if depth else 1)
         self._seen: set[str] = set()
         self._contents: dict[str, str] = {}
 
@@ -48,10 +48,10 @@ class SimulatedCrawl:
 
     def run(self) -> SimulatedCrawl:
         """Crawl until there is nothing to send."""
-        self._push(Request(self.site.seed), 0)
+        self._push(Request(self.site.seed, meta={"depth": 0}), 0)
         while self._queue and len(self.served) < self._most:
             rank, _, request = heapq.heappop(self._queue)
-            now = self._patterns.exhausted_rank(request.url)
+            now = self._patterns.lateness(request)
             if now and not rank:
                 self._push(request, now)
             elif self._skips and now and self._patterns.barren_pattern(request):
@@ -77,7 +77,7 @@ class SimulatedCrawl:
         for link in links:
             if link not in self._seen and urlsplit(link).netloc.endswith(self.site.host):
                 self._seen.add(link)
-                found = Request(link)
+                found = Request(link, meta={"depth": request.meta["depth"] + 1})
                 self._patterns.mark(found, url)
                 self._push(found, 0)
 
@@ -98,10 +98,20 @@ def test_a_site_without_end_is_ended_and_loses_nothing(name: str, seed: int) -> 
     assert crawl.lost == set()
 
 
+@pytest.mark.parametrize("name", [site.name for site in ENDLESS])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_crawl_in_depth_first_order_ends_and_loses_nothing_either(name: str, seed: int) -> None:
+    """It would go on in one direction, away from pages that are near, and end there, or not at all."""
+    crawl = SimulatedCrawl(name, seed, depth=True).run()
+    assert len(crawl.served) < MOST * 5 // 8
+    assert crawl.lost == set()
+
+
 @pytest.mark.parametrize("name", [site.name for site in ALL if site.ends])
 @pytest.mark.parametrize("seed", range(2))
-def test_a_site_that_ends_loses_nothing(name: str, seed: int) -> None:
-    assert SimulatedCrawl(name, seed).run().lost == set()
+@pytest.mark.parametrize("depth", [False, True])
+def test_a_site_that_ends_loses_nothing(name: str, seed: int, depth: bool) -> None:
+    assert SimulatedCrawl(name, seed, depth=depth).run().lost == set()
 
 
 @pytest.mark.parametrize("name", [site.name for site in FINITE if site.name != "ids"])  # it has 1,668 URLs

@@ -74,6 +74,8 @@ def test_a_page_behind_it_makes_a_pattern_productive_again() -> None:
     answer(counts, EVENT, 1)
     counts.brought((MONTH, EVENT))
     assert not counts.is_exhausted(MONTH)
+    assert counts.was_exhausted(MONTH)  # and comes last nevertheless
+    assert not counts.was_exhausted(EVENT)
 
 
 def test_patterns_that_only_lead_to_each_other_are_exhausted() -> None:
