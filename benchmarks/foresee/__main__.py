@@ -70,7 +70,8 @@ def main() -> None:
         "interrupt": given.interrupt,
         "crawls": [each.summary() for each in outcomes],
     }
-    write_results(given.json, "foresee", ratios=ratios, figures=figures, packages=PEERS)
+    kind = "_depth" if given.order == "depth" else "" if {*sites} <= {site.name for site in FINITE} else "_endless"
+    write_results(given.json, f"foresee{kind}", ratios=ratios, figures=figures, packages=PEERS)
 
 
 def _half(site: str) -> int:

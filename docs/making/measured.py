@@ -34,6 +34,14 @@ PAGES = {
 RESULTS = ROOT / "benchmarks" / "measured"
 BEGIN, END = "<!-- measured: made by docs/making/measured.py", "<!-- end of measured -->"
 _tables = re.compile(rf"({BEGIN}(?: from ([\w.]+)(?: for (\w+))?)? -->\n).*?{END}", re.DOTALL)
+#: Made sites: those that end, and those that do not, with one that changes during the crawl.
+FINITE, ENDLESS = (
+    [each for site in sites.split() for each in ("--site", site)]
+    for sites in (
+        "facets print case mirror paging lang ids login variants clean",
+        "change session utm calendar position slug soft404 notfound",
+    )
+)
 #: Arguments of the benchmarks that do not take their defaults.
 ARGUMENTS: dict[str, list[str]] = {
     "batch": ["documents", "--documents", "100000", "20000", "--turns", "1"],
@@ -47,6 +55,9 @@ ARGUMENTS: dict[str, list[str]] = {
     "crawl_recrawl": ["--site", "recrawl"],
     "crawl_template": ["--site", "template"],
     "faults": ["pipeline"],
+    "foresee": [*FINITE, "--strategy", "plain", "--strategy", "skip", "--seeds", "5"],
+    "foresee_depth": [*ENDLESS, "--strategy", "skip", "--seeds", "5", "--order", "depth"],
+    "foresee_endless": [*ENDLESS, "--strategy", "skip", "--seeds", "5"],
     "recrawl": ["--pages", "200"],
     "identity": ["--step", "6"],
     "shared": ["--runs", "5", "--pages", "10000", "200000"],
@@ -54,7 +65,7 @@ ARGUMENTS: dict[str, list[str]] = {
 }
 #: Benchmarks with several results, by the names of their files.
 MODULES = {f"crawl_{site}": "crawl" for site in ("forum", "known", "pages", "recrawl", "template")}
-MODULES["claims_reading"] = "claims"
+MODULES |= {"claims_reading": "claims", "foresee_depth": "foresee", "foresee_endless": "foresee"}
 
 
 def renewed(page: str, template: str = "") -> str:
