@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 # Chosen on generated sites and on made copies of labelled pages (docs/methods-siblings.md, "Siblings").
 FOREIGN = 0.25  #: a text with less than this share of the telling tokens of both names has nothing to do with them
 MIN_TELLING = 2  #: two titles over one text differ if each has that many telling tokens of its own
-MIN_FILLED_IN = 0.05  #: a form has that many short facts a sentence of its own; an article, the name of an author
 MIN_DIFFERING = 0.5  #: share of its values that each page must have for itself
 MIN_OWN_VALUES = 3  #: the same on two sites, as a number, in texts that are not brief
 MIN_COMMON, MAX_INVERTED = 4, 0.25  #: common sentences whose order counts, and share of their pairs in another order
@@ -170,9 +169,10 @@ def _sentences_differ(mine: Identity, other: Identity, *, adds_word: bool) -> bo
 def why_different(new: bytes, old: bytes, *, equal_text: bool = False, of_template: bool = False) -> str:
     """Return why two pages of two sites are no copies; "" if they may be, ``UNREADABLE`` if an identity is damaged.
 
-    Reprints have other titles, other facts beside the text, and other lines, but the same numbers. So two brief texts
-    are different pages if each has a number that the other lacks. A longer text may be read with a number of the site:
-    half must differ, and three. Forms differ in short facts alone. Two lists of short texts have them in another order.
+    Reprints have other titles, other facts beside the text, and more or fewer lines, but the same numbers. So two brief
+    texts are different pages if each has a number that the other lacks. A longer text may be read with a number of the
+    site: there half must differ, and three. Texts that differ in short facts alone are two forms that were filled in
+    (colour, maker). Two lists of the same short texts, as of news, have them in another order.
 
     Args:
         new: identity of one page, see :func:`dedupcrawl.identity.identity_sketch.sketch_identity`.
@@ -203,11 +203,11 @@ def _have_other_numbers(mine: Identity, other: Identity) -> bool:
 
 
 def _have_other_facts(mine: Identity, other: Identity) -> bool:
-    """Return whether two texts with equally many sentences differ in short facts alone, and in enough: two forms."""
-    pairs, number = ((mine, other), (other, mine)), mine.sentences.number
-    return number == other.sentences.number > 0 and all(
-        len(one.shorts.own(two.shorts, BESIDE)) >= max(MIN_FILLED_IN * number, len(one.sentences.own(two.sentences)))
-        for one, two in pairs
+    """Return whether two texts with equally many sentences differ in short facts alone, and share some: two forms."""
+    pairs, shared = ((mine, other), (other, mine)), mine.shorts.items.keys() & other.shorts.items
+    is_form = mine.sentences.number == other.sentences.number > 0 and any(not mine.shorts.items[key] for key in shared)
+    return is_form and all(
+        len(one.shorts.own(two.shorts, BESIDE)) >= max(1, len(one.sentences.own(two.sentences))) for one, two in pairs
     )
 
 
